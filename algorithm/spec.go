@@ -1,0 +1,146 @@
+package algorithm
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// nameOf is a kind without the version of its layout: what a spec starts with.
+func nameOf(kind string) string {
+	name, _, _ := strings.Cut(kind, "/")
+	return name
+}
+
+func formatSpec(kind string, limit, period int64, field string, capacity int64) string {
+	text := nameOf(kind) + ":" + Rate{limit, micros(period)}.String()
+	if capacity != limit {
+		text += "," + field + "=" + strconv.FormatInt(capacity, 10)
+	}
+	return text
+}
+
+// family is what ParseSpec knows of one algorithm.
+type family struct {
+	name  string
+	field string // the optional field after the rate; "" if there is none
+	build func(r Rate, capacity int64) (Algorithm, error)
+}
+
+var families = []family{
+	{nameOf(KindGCRA), "burst", func(r Rate, n int64) (Algorithm, error) { return lift(NewGCRA(r, n)) }},
+	{nameOf(KindTokenBucket), "burst", func(r Rate, n int64) (Algorithm, error) { return lift(NewTokenBucket(r, n)) }},
+	{nameOf(KindLeakyBucket), "capacity", func(r Rate, n int64) (Algorithm, error) { return lift(NewLeakyBucket(r, n)) }},
+	{nameOf(KindFixedWindow), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewFixedWindow(r)) }},
+	{nameOf(KindSlidingLog), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingLog(r)) }},
+	{nameOf(KindSlidingCounter), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingCounter(r)) }},
+}
+
+// lift keeps a nil pointer from becoming an Algorithm that is not nil.
+func lift[A Algorithm](a A, err error) (Algorithm, error) {
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ParseSpec builds an algorithm from its text:
+//
+//	gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]
+//	leaky-bucket:L/P[,capacity=N]
+//	fixed-window:L/P             sliding-log:L/P             sliding-counter:L/P
+//
+// L and N are decimal numbers, P is a Go duration with a unit such as 500ms,
+// 1m or 24h; burst and capacity are L where they are left out. There is no
+// month: a period is a length of time. Nothing is guessed or rounded: what does
+// not fit is a *ParameterError. String gives the shortest text that parses to
+// the same algorithm.
+func ParseSpec(text string) (Algorithm, error) {
+	name, rest, found := strings.Cut(text, ":")
+	if !found {
+		return nil, refuseSpec("text", text, "NAME:LIMIT/PERIOD, such as gcra:100/1m,burst=20")
+	}
+	for _, f := range families {
+		if f.name == name {
+			return f.parse(rest)
+		}
+	}
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.name
+	}
+	return nil, refuseSpec("algorithm", name, strings.Join(names, ", "))
+}
+
+// parse reads what follows the name.
+func (f family) parse(text string) (Algorithm, error) {
+	rateText, option, hasOption := strings.Cut(text, ",")
+	limitText, periodText, found := strings.Cut(rateText, "/")
+	if !found {
+		return nil, refuseSpec("rate", rateText, "LIMIT/PERIOD, such as 100/1m")
+	}
+	limit, err := parseUnits("limit", limitText)
+	if err != nil {
+		return nil, err
+	}
+	period, err := parsePeriod(periodText)
+	if err != nil {
+		return nil, err
+	}
+	capacity := limit
+	if hasOption {
+		field, value, _ := strings.Cut(option, "=")
+		if f.field == "" {
+			return nil, refuseSpec("option", option, "absent: "+f.name+" takes LIMIT/PERIOD only")
+		}
+		if field != f.field {
+			return nil, refuseSpec("option", option, f.field+"=N")
+		}
+		if capacity, err = parseUnits(field, value); err != nil {
+			return nil, err
+		}
+	}
+	return f.build(Rate{limit, period}, capacity)
+}
+
+// parseUnits reads a plain decimal number; its range is for the constructor.
+func parseUnits(field, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strings.HasPrefix(text, "+") {
+		return 0, refuseSpec(field, text, fmt.Sprintf("a whole number from 1 to %d", MaxUnits))
+	}
+	return n, nil
+}
+
+// durationPart is one number and unit of a Go duration.
+var durationPart = regexp.MustCompile(`([0-9.]+)(ns|us|µs|μs|ms|s|m|h)`)
+
+// parsePeriod reads a Go duration exactly. time.ParseDuration says whether the
+// text is one, but drops what is below 1 ns and works out fractions in floating
+// point; the value is therefore summed up in rationals.
+func parsePeriod(text string) (time.Duration, error) {
+	const allowed = "a duration with a unit, such as 500ms, 1m or 24h, of whole microseconds up to 9600h"
+	if d, err := time.ParseDuration(text); err != nil || d <= 0 || text[0] == '+' {
+		return 0, refuseSpec("period", text, allowed)
+	}
+	sum := new(big.Rat)
+	for _, part := range durationPart.FindAllStringSubmatch(text, -1) {
+		unit, _ := time.ParseDuration("1" + part[2]) // part[2] is a unit: cannot fail
+		number, ok := new(big.Rat).SetString(part[1])
+		if !ok {
+			return 0, refuseSpec("period", text, allowed)
+		}
+		sum.Add(sum, number.Mul(number, new(big.Rat).SetInt64(int64(unit))))
+	}
+	if !sum.IsInt() || !sum.Num().IsInt64() {
+		return 0, refuseSpec("period", text, allowed)
+	}
+	return time.Duration(sum.Num().Int64()), nil
+}
+
+func refuseSpec(field, value, allowed string) error {
+	return &ParameterError{Of: "spec", Field: field, Value: strconv.Quote(value), Allowed: allowed}
+}

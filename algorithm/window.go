@@ -1,0 +1,52 @@
+package algorithm
+
+import "time"
+
+// window holds the parameters that the three window algorithms share.
+type window struct {
+	kind          string
+	limit, period int64 // units; µs
+}
+
+func newWindow(kind string, r Rate) (window, error) {
+	if err := r.check(nameOf(kind)); err != nil {
+		return window{}, err
+	}
+	return window{kind, r.Units, int64(r.Per / time.Microsecond)}, nil
+}
+
+// Spec implements Algorithm. The parameters are limit and period in µs.
+func (w window) Spec() Spec {
+	return Spec{Kind: w.kind, Params: [4]int64{w.limit, w.period}}
+}
+
+// String returns the spec, such as "fixed-window:100/1m", as ParseSpec reads it.
+func (w window) String() string {
+	return nameOf(w.kind) + ":" + Rate{w.limit, micros(w.period)}.String()
+}
+
+// start returns where the window around the instant at starts. Windows are
+// half-open and aligned to the Unix epoch.
+func (w window) start(at int64) int64 { return at - at%w.period }
+
+// checkWords refuses a state that is not n words of which the first is an
+// instant and the others are from 0 to MaxWord, the last not a 0 that would
+// have been left out.
+func checkCounts(s State, least, most int) error {
+	n := s.Words()
+	if s.Fresh() {
+		return nil
+	}
+	if s.isLog() || n < least || n > most {
+		return refuseShape(s)
+	}
+	if s.w0 < 0 || s.w0 > int64(MaxInstant) {
+		return refuseState(Instant(s.w0).String())
+	}
+	for i := 1; i < n; i++ {
+		if w := s.Word(i); w < 0 || w > MaxWord || w == 0 && i >= least {
+			return refuseState(Instant(w).String())
+		}
+	}
+	return nil
+}
