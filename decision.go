@@ -1,0 +1,86 @@
+package weir
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// Never is the RetryAfter of a request that can never be admitted: its cost
+// exceeds the capacity. It compares as the longest wait. Do not send it as a
+// header; the request is wrong, not early.
+const Never = algorithm.Never
+
+// Decision is the answer of one limit. Durations are whole microseconds and
+// count from At.
+type Decision struct {
+	// Allowed says whether the cost was admitted, and so charged.
+	Allowed bool
+	// Limit is the capacity: the most that a fresh key admits at once.
+	Limit int64
+	// Remaining is the largest cost that would be admitted right after this
+	// decision, from 0 to Limit.
+	Remaining int64
+	// RetryAfter is 0 when allowed. When denied it is the shortest wait after
+	// which the same request is admitted if nobody else asks, to the
+	// microsecond: round up where a coarser unit is needed. Never if no wait
+	// helps.
+	RetryAfter time.Duration
+	// ResetAfter is the shortest wait after which the key acts as if it had
+	// never been used.
+	ResetAfter time.Duration
+	// Delay is how long an admitted caller of a leaky bucket must wait before
+	// it starts; 0 for the other algorithms. Peek tells how long a unit would
+	// wait.
+	Delay time.Duration
+	// At is the instant of the decision on the store's clock, in UTC. It is
+	// zero where there was no decision.
+	At time.Time
+	// Degraded says that the store did not decide this and a failure mode
+	// did; Cause is why.
+	Degraded bool
+	// Cause is the error that a failure mode stood in for, or nil.
+	Cause error
+}
+
+func decision(o *algorithm.Outcome, at algorithm.Instant) Decision {
+	return Decision{
+		Allowed: o.Allowed, Limit: o.Limit, Remaining: o.Remaining,
+		RetryAfter: o.RetryAfter, ResetAfter: o.ResetAfter, Delay: o.Delay,
+		At: at.Time(),
+	}
+}
+
+// Result is the answer of several limits asked at once.
+type Result struct {
+	// Allowed says whether every limit admitted its cost. Only then was
+	// anything charged.
+	Allowed bool
+	// Decisions has one Decision for each op, in their order. Where Allowed is
+	// false, a limit that alone would have admitted its cost says Allowed,
+	// with the numbers of a look: it was not charged.
+	Decisions []Decision
+	// Binding is the index of the limit that matters most: when denied the one
+	// with the longest RetryAfter, when allowed the one with the smallest
+	// Remaining; the first of equals.
+	Binding int
+	// RetryAfter is the longest of all: the shortest wait after which the same
+	// request passes every limit if nobody else asks. 0 when allowed.
+	RetryAfter time.Duration
+	// Delay is the longest of the Delays when allowed, and 0 when denied.
+	Delay time.Duration
+}
+
+// summarize fills in what a Result says of its Decisions together.
+func (r *Result) summarize() {
+	for i, d := range r.Decisions {
+		b := &r.Decisions[r.Binding]
+		if r.Allowed && d.Remaining < b.Remaining || !r.Allowed && d.RetryAfter > b.RetryAfter {
+			r.Binding = i
+		}
+		if r.Allowed {
+			r.Delay = max(r.Delay, d.Delay)
+		}
+	}
+	r.RetryAfter = r.Decisions[r.Binding].RetryAfter
+}

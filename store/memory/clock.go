@@ -1,0 +1,73 @@
+package memorystore
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// monotonic is the default clock: the wall time at its start plus monotonic
+// time. It never goes back, and a decision costs one reading of the monotonic
+// clock and none of the wall clock.
+type monotonic struct {
+	start   time.Time         // holds a monotonic reading
+	base    algorithm.Instant // the wall time at start
+	forward atomic.Int64      // µs by which catchUp moved it on
+}
+
+func newMonotonic() (*monotonic, error) {
+	now := time.Now()
+	base, err := algorithm.InstantOf(now)
+	if err != nil {
+		return nil, err
+	}
+	return &monotonic{start: now, base: base}, nil
+}
+
+func (m *monotonic) now() algorithm.Instant {
+	elapsed := int64(time.Since(m.start)) / int64(time.Microsecond)
+	return min(m.base+algorithm.Instant(elapsed+m.forward.Load()), algorithm.MaxInstant)
+}
+
+// catchUp moves the clock forward to the wall time where it lags by more than a
+// second: monotonic time stands still while a machine is suspended. It never
+// moves it back. One goroutine calls it.
+func (m *monotonic) catchUp(wall time.Time) {
+	at, err := algorithm.InstantOf(wall)
+	if err != nil {
+		return // a wall clock that is this wrong is no reason to move ours
+	}
+	if lag := at - m.now(); lag > algorithm.Instant(time.Second/time.Microsecond) {
+		m.forward.Add(int64(lag))
+	}
+}
+
+// injected is a clock of the user's. It may go back.
+type injected struct {
+	store.Clock
+	most atomic.Int64 // the latest reading so far
+}
+
+func (c *injected) read() (algorithm.Instant, error) {
+	now, err := algorithm.InstantOf(c.Now())
+	if err != nil {
+		return 0, err
+	}
+	for most := c.most.Load(); int64(now) > most; most = c.most.Load() {
+		if c.most.CompareAndSwap(most, int64(now)) {
+			break
+		}
+	}
+	return now, nil
+}
+
+// latest is the latest reading of the clock so far: expiry goes by it, not by
+// the instant of a request.
+func (s *Store) latest() algorithm.Instant {
+	if s.injected != nil {
+		return algorithm.Instant(s.injected.most.Load())
+	}
+	return s.monotonic.now()
+}

@@ -1,0 +1,231 @@
+// Package memorystore keeps rate-limiter states in the memory of one process.
+//
+// It is the fastest store and the measure for all others: nothing between the
+// caller and the algorithm but a hash table and a lock. States are lost when
+// the process ends, and each process counts for itself.
+package memorystore
+
+import (
+	"context"
+	"hash/maphash"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unique"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// Options are the optional settings of a Store. nil means all defaults.
+type Options struct {
+	// Clock replaces the default clock, which is the wall time when the
+	// store was made plus monotonic time: it never goes back, and moves
+	// forward when it lags the wall clock by more than a second. With a Clock
+	// the store starts no goroutine and drops nothing by itself: call Sweep.
+	Clock store.Clock
+
+	// MaxKeys bounds the number of slots held. At the bound, slots that have
+	// become fresh are dropped to make room for new ones; where there is
+	// none, a change to a new slot gets ErrFull: a key that is being limited
+	// is never freed by a flood of other keys. 0 is no bound; below 0 is
+	// refused. It costs about 20 bytes a slot.
+	MaxKeys int
+
+	// EvictLeastDebt makes room at MaxKeys, instead of ErrFull, by dropping
+	// the slot that would have become fresh first. That slot starts again
+	// from fresh, so it may admit up to its capacity too much; Stats counts
+	// how often that happened.
+	EvictLeastDebt bool
+
+	// SweepEvery is how long it takes the default clock's sweeper to go
+	// through all slots and drop those that have become fresh. 0 is 10 s;
+	// below 1 ms is refused. Ignored with a Clock.
+	SweepEvery time.Duration
+}
+
+// Stats are counts of a Store.
+type Stats struct {
+	// Keys is the number of slots held, those included that have become
+	// fresh and were not swept yet.
+	Keys int
+	// Evicted is how many slots were dropped before they were fresh; see
+	// Options.EvictLeastDebt.
+	Evicted int64
+}
+
+// Store is a store.Store in memory, safe for concurrent use. It also offers
+// store.Binder.
+//
+// Slots are spread over 64 shards by their key, so all limits of one key share
+// one lock; an Apply over several keys takes the locks in one order. A decision
+// costs a hash, a lock, a look-up and the step, and allocates nothing for the
+// algorithms with a state of fixed size.
+//
+// A slot takes about 80 bytes and its key. It is dropped 1 s after it has become
+// fresh, by the sweeper, which holds a lock for at most a few µs at a time.
+type Store struct {
+	monotonic *monotonic // the default clock, or nil
+	injected  *injected  // the user's clock, or nil
+	seed      maphash.Seed
+	closed    atomic.Bool
+	evict     bool
+	most      int64        // MaxKeys; 0 is no bound
+	held      atomic.Int64 // slots held; counted where there is a bound
+	evicted   atomic.Int64
+	shards    [shards]shard
+	batches   sync.Pool // of *batch
+	stop      chan struct{}
+	done      chan struct{}
+}
+
+var _ store.Binder = (*Store)(nil)
+
+// New returns an empty Store. With the default clock it runs one goroutine
+// until Close. Options outside their bounds give an error.
+func New(opts *Options) (*Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if opts.MaxKeys < 0 {
+		return nil, refuse("Options.MaxKeys", strconv.Itoa(opts.MaxKeys), "0 (no bound) or more")
+	}
+	if opts.SweepEvery < 0 || opts.SweepEvery > 0 && opts.SweepEvery < time.Millisecond {
+		return nil, refuse("Options.SweepEvery", opts.SweepEvery.String(), "0 (10s) or at least 1ms")
+	}
+	s := &Store{seed: maphash.MakeSeed(), evict: opts.EvictLeastDebt, most: int64(opts.MaxKeys)}
+	for i := range s.shards {
+		s.shards[i].store = s
+	}
+	s.batches.New = func() any { return new(batch) }
+	if opts.Clock != nil {
+		s.injected = &injected{Clock: opts.Clock}
+		return s, nil
+	}
+	m, err := newMonotonic()
+	if err != nil {
+		return nil, err
+	}
+	s.monotonic = m
+	s.stop, s.done = make(chan struct{}), make(chan struct{})
+	every := opts.SweepEvery
+	if every == 0 {
+		every = 10 * time.Second
+	}
+	go s.sweeper(m, every)
+	return s, nil
+}
+
+func refuse(field, value, allowed string) error {
+	return &store.InputError{Op: -1, Field: field, Value: value, Allowed: allowed}
+}
+
+// Apply implements store.Store. Besides the errors of invalid input it returns
+// ErrFull, ErrClosed, and the error of a ctx that has ended.
+func (s *Store) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+	if err := s.check(ctx, ops); err != nil {
+		return 0, false, err
+	}
+	if len(ops) == 1 {
+		op := &ops[0]
+		l := s.limit(op.Limit, op.Algorithm)
+		outcome, at, err := s.decide(op.Key, &l, op.Request, true)
+		if err != nil {
+			return 0, false, err
+		}
+		op.Outcome = outcome
+		return at, outcome.Allowed, nil
+	}
+	return s.several(ops, true)
+}
+
+// Peek implements store.Store.
+func (s *Store) Peek(ctx context.Context, ops []store.Op) (algorithm.Instant, error) {
+	if err := s.check(ctx, ops); err != nil {
+		return 0, err
+	}
+	at, _, err := s.several(ops, false)
+	return at, err
+}
+
+// check is what Apply and Peek do before anything else.
+func (s *Store) check(ctx context.Context, ops []store.Op) error {
+	if err := store.Validate(ops); err != nil {
+		return err
+	}
+	return s.open(ctx)
+}
+
+func (s *Store) open(ctx context.Context) error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Reset implements store.Store.
+func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
+	if err := store.ValidateSlots(slots); err != nil {
+		return err
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	for i := range slots {
+		id := s.identify(slots[i].Limit, slots[i].Algorithm.Spec().Kind)
+		hash := maphash.String(s.seed, slots[i].Key)
+		sh := &s.shards[hash%shards]
+		sh.mu.Lock()
+		if sh.table.remove(hash^id.hash, slots[i].Key, id.name) {
+			s.release(1)
+		}
+		sh.mu.Unlock()
+	}
+	return nil
+}
+
+// Close implements store.Store: it stops the sweeper and frees all states. A
+// call that runs at the same time may still be decided.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if s.stop != nil {
+		close(s.stop)
+		<-s.done
+	}
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		sh.table, sh.queue = table{}, nil
+		sh.mu.Unlock()
+	}
+	return nil
+}
+
+// Stats returns the counts of the store. It takes each lock once.
+func (s *Store) Stats() Stats {
+	keys := 0
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		keys += sh.table.count
+		sh.mu.Unlock()
+	}
+	return Stats{Keys: keys, Evicted: s.evicted.Load()}
+}
+
+// limitID is the name of a limit and what it adds to the hash of a key.
+type limitID struct {
+	name unique.Handle[name]
+	hash uint64
+}
+
+func (s *Store) identify(limit, kind string) limitID {
+	return limitID{unique.Make(name{limit, kind}), s.nameHash(limit, kind)}
+}
+
+func (s *Store) nameHash(limit, kind string) uint64 {
+	return maphash.String(s.seed, limit) ^ maphash.String(s.seed, kind)<<1
+}

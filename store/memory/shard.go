@@ -1,0 +1,177 @@
+package memorystore
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// shards is how many locks the slots are spread over; a set of them fits into
+// the bits of a word.
+const shards = 64
+
+// shard holds the slots of some keys.
+type shard struct {
+	mu     sync.Mutex
+	table  table
+	latest algorithm.Instant // of a decision here
+	spare  algorithm.State   // for deciding over a slot that is not held
+	queue  expiries          // kept where MaxKeys is set
+	store  *Store
+	_      [48]byte // fills three cache lines, so that no two shards share one
+}
+
+// limit is what a decision about one op needs besides key and request.
+type limit struct {
+	limitID
+	algorithm algorithm.Algorithm
+	inPlace   algorithm.InPlace // nil if the algorithm does not offer it
+}
+
+func (s *Store) limit(name string, a algorithm.Algorithm) limit {
+	inPlace, _ := a.(algorithm.InPlace)
+	return limit{s.identify(name, a.Spec().Kind), a, inPlace}
+}
+
+// decide answers one op, the path of every Limiter: one hash, one lock, one
+// look-up. write is false for a peek.
+func (s *Store) decide(key string, l *limit, r algorithm.Request, write bool) (algorithm.Outcome, algorithm.Instant, error) {
+	hash := maphash.String(s.seed, key)
+	sh := &s.shards[hash%shards]
+	hash ^= l.hash
+	for {
+		outcome, at, full, err := sh.decide(hash, key, l, r, write, s.before())
+		if !full {
+			return outcome, at, err
+		}
+		if !s.makeRoom() {
+			return algorithm.Outcome{}, 0, store.ErrFull
+		}
+	}
+}
+
+// before reads the default clock, ahead of the locks: the reading is half of a
+// decision. With a clock of the user's it returns 0; see instant.
+func (s *Store) before() algorithm.Instant {
+	if s.monotonic == nil {
+		return 0
+	}
+	return s.monotonic.now()
+}
+
+// instant returns the instant of a decision under the lock of sh. Instants of a
+// shard must not go back while its clock does not: the default clock was read
+// before the lock was taken, so an earlier holder of the lock may have read a
+// later time, and that one counts. A clock of the user's may go back on purpose
+// and is read here.
+func (sh *shard) instant(before algorithm.Instant) (algorithm.Instant, error) {
+	at := max(before, sh.latest)
+	if c := sh.store.injected; c != nil {
+		var err error
+		if at, err = c.read(); err != nil {
+			return 0, err
+		}
+	}
+	sh.latest = at
+	return at, nil
+}
+
+func (sh *shard) decide(hash uint64, key string, l *limit, r algorithm.Request, write bool, before algorithm.Instant) (o algorithm.Outcome, at algorithm.Instant, full bool, err error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock() // deferred: Step and Clock may be the user's, and panic
+	if at, err = sh.instant(before); err != nil {
+		return o, 0, false, err
+	}
+	rec := sh.table.find(hash, key, l.name)
+	if !write {
+		_, o = l.algorithm.Step(sh.state(rec, at), at, r)
+		return o, at, false, nil
+	}
+	if rec == nil {
+		o, full = sh.decideFirst(hash, key, l, r, at)
+		return o, at, full, nil
+	}
+	if sh.expired(rec, at) {
+		rec.state = algorithm.State{}
+	}
+	o = l.step(&rec.state, at, r)
+	if o.Allowed && r.Cost > 0 {
+		sh.renew(rec, hash, expiry(at, o))
+	}
+	return o, at, false, nil
+}
+
+// decideFirst decides over a slot that is not held, and holds it if that
+// changes it. full says that there is no room.
+func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Request, at algorithm.Instant) (o algorithm.Outcome, full bool) {
+	sh.spare = algorithm.State{}
+	o = l.step(&sh.spare, at, r)
+	if !o.Allowed || r.Cost == 0 {
+		return o, false
+	}
+	if !sh.store.reserve(1) {
+		return o, true
+	}
+	sh.hold(hash, key, l.name, sh.spare, expiry(at, o))
+	sh.spare = algorithm.State{}
+	return o, false
+}
+
+// hold adds a slot for which room was reserved. The key is copied: it may be a
+// part of a long line of which nothing else is needed.
+func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algorithm.State, expiry algorithm.Instant) {
+	rec, number := sh.table.insert(hash, strings.Clone(key), n)
+	rec.state, rec.expiry = state, expiry
+	if sh.store.most > 0 {
+		sh.queue.add(&sh.table, number, expiry)
+	}
+}
+
+// renew sets the expiry of a record whose state has changed. It moves back but
+// where the parameters have changed; then the queue has it too late.
+func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
+	earlier := expiry < rec.expiry
+	rec.expiry = expiry
+	if earlier && sh.store.most > 0 {
+		place, _ := sh.table.lookup(hash, rec.key, rec.name)
+		sh.queue.add(&sh.table, uint32(sh.table.places[place])-1, expiry)
+	}
+}
+
+// step moves *state on, or leaves it as it is where the request is denied or a
+// look.
+func (l *limit) step(state *algorithm.State, at algorithm.Instant, r algorithm.Request) algorithm.Outcome {
+	if l.inPlace != nil {
+		return l.inPlace.StepInPlace(state, at, r)
+	}
+	next, o := l.algorithm.Step(*state, at, r)
+	if o.Allowed && r.Cost > 0 {
+		*state = next
+	}
+	return o
+}
+
+// state returns what a record holds at an instant; rec may be nil.
+func (sh *shard) state(rec *record, at algorithm.Instant) algorithm.State {
+	if rec == nil || sh.expired(rec, at) {
+		return algorithm.State{}
+	}
+	return rec.state
+}
+
+// expired reports whether a record reads as fresh although it was not swept
+// yet, so that no answer depends on when the sweeper ran. A clock of the user's
+// may come back to before the expiry; there, only Sweep and MaxKeys drop slots.
+func (sh *shard) expired(rec *record, at algorithm.Instant) bool {
+	return rec.expiry <= at && sh.store.monotonic != nil
+}
+
+// expiry is when a slot that was changed at an instant may be dropped.
+func expiry(at algorithm.Instant, o algorithm.Outcome) algorithm.Instant {
+	return at + algorithm.Instant(store.TTL(o.ResetAfter)/time.Microsecond)
+}

@@ -1,0 +1,93 @@
+package memorystore
+
+import (
+	"hash/maphash"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// Sweep drops the slots that became fresh at least store.Grace before now, and
+// returns how many. No decision depends on it, it only frees memory. With the
+// default clock the store does this by itself; with a clock of the user's it is
+// for the user to call, with a reading of that clock. A now that is earlier
+// than some slots were used keeps them.
+//
+// It looks at every slot and holds each lock for one page of 128 at a time. It
+// is safe for concurrent use.
+func (s *Store) Sweep(now algorithm.Instant) (dropped int) {
+	for i := range s.shards {
+		dropped += s.shards[i].sweep(now)
+	}
+	return dropped
+}
+
+func (sh *shard) sweep(now algorithm.Instant) (dropped int) {
+	for page, more := 0, true; more; page++ {
+		var n int
+		n, more = sh.sweepPage(page, now)
+		dropped += n
+	}
+	return dropped
+}
+
+// sweepPage drops from one page, and after the last gives memory back.
+func (sh *shard) sweepPage(page int, now algorithm.Instant) (dropped int, more bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if page >= len(sh.table.pages) {
+		if sh.table.sparse() {
+			sh.compact()
+		}
+		return 0, false
+	}
+	records := sh.table.pages[page]
+	for i := range records {
+		if r := &records[i]; r.key != "" && r.expiry <= now {
+			sh.drop(r)
+			dropped++
+		}
+	}
+	return dropped, true
+}
+
+// drop removes a record that was found by other means than its key.
+func (sh *shard) drop(r *record) {
+	if sh.table.remove(sh.store.hash(r), r.key, r.name) {
+		sh.store.release(1)
+	}
+}
+
+// hash is the hash of a record, as decide works it out from a key.
+func (s *Store) hash(r *record) uint64 {
+	n := r.name.Value()
+	return maphash.String(s.seed, r.key) ^ s.nameHash(n.limit, n.kind)
+}
+
+func (sh *shard) compact() {
+	sh.table = sh.table.compacted(sh.store.hash)
+	if sh.store.most > 0 {
+		sh.queue.rebuild(&sh.table)
+	}
+}
+
+// sweeper keeps the default clock near the wall clock and goes through all
+// shards once in every period, a few at a time, until the store is closed.
+func (s *Store) sweeper(m *monotonic, every time.Duration) {
+	defer close(s.done)
+	tick := min(every, time.Second)
+	each := int((shards*tick + every - 1) / every)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for next := 0; ; next = (next + each) % shards {
+		select {
+		case <-s.stop:
+			return
+		case wall := <-ticker.C:
+			m.catchUp(wall)
+			for i := range each {
+				s.shards[(next+i)%shards].sweep(m.now())
+			}
+		}
+	}
+}

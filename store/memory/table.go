@@ -1,0 +1,185 @@
+package memorystore
+
+import (
+	"math/bits"
+	"unique"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// name is the part of a slot beside the key. Names are interned, so that a
+// record spends one word on its name and the garbage collector forgets names
+// that no record uses.
+type name struct{ limit, kind string }
+
+// record is one slot: 64 bytes, one cache line, and no pointer beside the key
+// to follow. A record without a key is free.
+type record struct {
+	key    string
+	name   unique.Handle[name]
+	expiry algorithm.Instant
+	state  algorithm.State
+}
+
+// pageSize is how many records lie together. Pages never move, so a full one
+// wastes nothing when the table grows, and a sweep can stop between two.
+const pageSize = 128
+
+// table is a hash table of records. Go's map would do the same with half as
+// much memory again: it keeps half of its places empty, and each holds a whole
+// record; here an empty place costs 8 bytes. It also needs no second look-up
+// and no second hash to change what it found.
+//
+// Places are probed linearly. Each holds the number of a record, plus one, in
+// its lower half and 32 bits of the hash in its upper half; their number is a
+// power of two.
+type table struct {
+	places []uint64
+	pages  [][]record
+	used   uint32 // records handed out so far, free ones included
+	free   uint32 // the first free record, plus one; linked through expiry
+	count  int    // records that hold a slot
+}
+
+func (t *table) record(number uint32) *record {
+	return &t.pages[number/pageSize][number%pageSize]
+}
+
+// home is where the probing for a hash starts.
+func (t *table) home(hash uint64) uint64 { return (hash >> 32) & uint64(len(t.places)-1) }
+
+// find returns the record of a slot, or nil.
+func (t *table) find(hash uint64, key string, n unique.Handle[name]) *record {
+	if at, found := t.lookup(hash, key, n); found {
+		return t.record(uint32(t.places[at]) - 1)
+	}
+	return nil
+}
+
+// lookup returns the place of a slot.
+func (t *table) lookup(hash uint64, key string, n unique.Handle[name]) (place uint64, found bool) {
+	if len(t.places) == 0 {
+		return 0, false
+	}
+	mask := uint64(len(t.places) - 1)
+	for at := t.home(hash); ; at = (at + 1) & mask {
+		p := t.places[at]
+		if p == 0 {
+			return at, false
+		}
+		if p>>32 == hash>>32 {
+			if r := t.record(uint32(p) - 1); r.name == n && r.key == key {
+				return at, true
+			}
+		}
+	}
+}
+
+// insert returns a record for a slot that the table does not hold, and its
+// number.
+func (t *table) insert(hash uint64, key string, n unique.Handle[name]) (*record, uint32) {
+	if (t.count+1)*4 > len(t.places)*3 {
+		t.resize(max(8, len(t.places)*2))
+	}
+	number := t.take()
+	r := t.record(number)
+	*r = record{key: key, name: n}
+	t.place(hash, number)
+	t.count++
+	return r, number
+}
+
+// take returns the number of a free record.
+func (t *table) take() uint32 {
+	if t.free != 0 {
+		number := t.free - 1
+		t.free = uint32(t.record(number).expiry)
+		return number
+	}
+	number := t.used
+	t.used++
+	last := len(t.pages) - 1
+	switch {
+	case last < 0:
+		t.pages = append(t.pages, make([]record, 4))
+	case int(number) < last*pageSize+len(t.pages[last]):
+	case len(t.pages[last]) < pageSize: // only the first page starts small
+		larger := make([]record, 2*len(t.pages[last]))
+		copy(larger, t.pages[last])
+		t.pages[last] = larger
+	default:
+		t.pages = append(t.pages, make([]record, pageSize))
+	}
+	return number
+}
+
+// place writes a number to the first empty place of its hash.
+func (t *table) place(hash uint64, number uint32) {
+	mask := uint64(len(t.places) - 1)
+	at := t.home(hash)
+	for t.places[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.places[at] = hash>>32<<32 | uint64(number+1)
+}
+
+// resize moves all places. The hashes in them are enough; no record is read.
+func (t *table) resize(places int) {
+	old := t.places
+	t.places = make([]uint64, places)
+	for _, p := range old {
+		if p != 0 {
+			t.place(p, uint32(p)-1)
+		}
+	}
+}
+
+// remove frees a slot and reports whether the table held it.
+func (t *table) remove(hash uint64, key string, n unique.Handle[name]) bool {
+	at, found := t.lookup(hash, key, n)
+	if !found {
+		return false
+	}
+	number := uint32(t.places[at]) - 1
+	*t.record(number) = record{expiry: algorithm.Instant(t.free)}
+	t.free = number + 1
+	t.close(at)
+	t.count--
+	return true
+}
+
+// close empties a place and moves those behind it up, so that no probing ends
+// too early.
+func (t *table) close(gap uint64) {
+	mask := uint64(len(t.places) - 1)
+	for at := (gap + 1) & mask; t.places[at] != 0; at = (at + 1) & mask {
+		home := t.home(t.places[at])
+		// It may move if the gap lies between its home and where it is.
+		if (at-home)&mask >= (at-gap)&mask {
+			t.places[gap] = t.places[at]
+			gap = at
+		}
+	}
+	t.places[gap] = 0
+}
+
+// sparse reports whether most of the memory of t holds nothing.
+func (t *table) sparse() bool { return int(t.used) > 4*t.count+pageSize }
+
+// compacted returns a table of the same slots without the free records.
+func (t *table) compacted(hash func(*record) uint64) table {
+	var fresh table
+	if t.count == 0 {
+		return fresh
+	}
+	fresh.resize(1 << bits.Len(uint(max(7, t.count*4/3))))
+	for _, page := range t.pages {
+		for i := range page {
+			if from := &page[i]; from.key != "" {
+				to, _ := fresh.insert(hash(from), from.key, from.name)
+				*to = *from
+			}
+		}
+	}
+	return fresh
+}

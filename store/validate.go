@@ -1,0 +1,116 @@
+package store
+
+import (
+	"strconv"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// Validate refuses ops that no store takes: none or more than MaxOps of them, a
+// slot that ValidateSlots refuses, a cost or MaxDelay below 0. Every store
+// calls it before it does anything else. It allocates nothing for up to eight
+// good ops.
+func Validate(ops []Op) error {
+	if len(ops) < 1 || len(ops) > MaxOps {
+		return &InputError{-1, "number of ops", strconv.Itoa(len(ops)), "1 to " + strconv.Itoa(MaxOps)}
+	}
+	for i := range ops {
+		if err := validateSlot(i, &ops[i].Slot); err != nil {
+			return err
+		}
+		if err := ValidateRequest(i, ops[i].Request); err != nil {
+			return err
+		}
+	}
+	return distinct(len(ops), func(i int) *Slot { return &ops[i].Slot })
+}
+
+// ValidateSlots refuses slots without a key or an algorithm, or whose kind is
+// not a name as algorithm.Spec asks for it, and the same slot twice. No slots
+// at all are fine.
+func ValidateSlots(slots []Slot) error {
+	for i := range slots {
+		if err := validateSlot(i, &slots[i]); err != nil {
+			return err
+		}
+	}
+	return distinct(len(slots), func(i int) *Slot { return &slots[i] })
+}
+
+// ValidateLimit refuses what validation of a Slot refuses, but for the key.
+func ValidateLimit(a algorithm.Algorithm) error { return validateAlgorithm(-1, a) }
+
+// ValidateRequest refuses a cost or MaxDelay below 0; i is for the error.
+func ValidateRequest(i int, r algorithm.Request) error {
+	if r.Cost < 0 {
+		return &InputError{i, "Request.Cost", strconv.FormatInt(r.Cost, 10), "0 or more"}
+	}
+	if r.MaxDelay < 0 {
+		return &InputError{i, "Request.MaxDelay", r.MaxDelay.String(), "0 or more"}
+	}
+	return nil
+}
+
+// ValidateKey refuses the empty key; i is for the error.
+func ValidateKey(i int, key string) error {
+	if key == "" {
+		return &InputError{i, "Slot.Key", `""`, "at least one byte"}
+	}
+	return nil
+}
+
+func validateSlot(i int, s *Slot) error {
+	if err := ValidateKey(i, s.Key); err != nil {
+		return err
+	}
+	return validateAlgorithm(i, s.Algorithm)
+}
+
+func validateAlgorithm(i int, a algorithm.Algorithm) error {
+	if a == nil {
+		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"}
+	}
+	if kind := a.Spec().Kind; !validKind(kind) {
+		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
+	}
+	return nil
+}
+
+func validKind(kind string) bool {
+	if len(kind) < 1 || len(kind) > 64 {
+		return false
+	}
+	for _, c := range []byte(kind) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '/' {
+			return false
+		}
+	}
+	return true
+}
+
+// distinct refuses the same place twice. Few slots are compared in pairs, which
+// allocates nothing; many through a map.
+func distinct(n int, slot func(int) *Slot) error {
+	if n <= 8 {
+		for second := 1; second < n; second++ {
+			for first := range second {
+				if a, b := slot(first), slot(second); a.Key == b.Key && a.Limit == b.Limit &&
+					a.Algorithm.Spec().Kind == b.Algorithm.Spec().Kind {
+					return &DuplicateError{first, second}
+				}
+			}
+		}
+		return nil
+	}
+	type place struct{ key, limit, kind string }
+	seen := make(map[place]int, n)
+	for i := range n {
+		s := slot(i)
+		p := place{s.Key, s.Limit, s.Algorithm.Spec().Kind}
+		if first, found := seen[p]; found {
+			return &DuplicateError{first, i}
+		}
+		seen[p] = i
+	}
+	return nil
+}
