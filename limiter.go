@@ -66,52 +66,58 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 }
 
 // Allow asks for one unit.
-func (l *Limiter) Allow(ctx context.Context, key string) (Decision, error) {
-	return l.AllowN(ctx, key, 1)
+func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
+	err = l.take(ctx, key, 1, &d)
+	return d, err
 }
 
 // AllowN asks for n units, all or none. 0 is a look, like Peek. Above the limit
 // the answer is always a denial with RetryAfter Never; below 0 it is an error.
-func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Decision, error) {
-	if l.closed.Load() {
-		return Decision{}, store.ErrClosed
-	}
-	r := algorithm.Request{Cost: n}
-	if l.bound == nil {
-		return l.ask(ctx, key, r, true)
-	}
-	o, at, err := l.bound.Apply(ctx, key, r)
-	if err != nil {
-		return Decision{}, err
-	}
-	return decision(&o, at), nil
+func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
+	err = l.take(ctx, key, n, &d)
+	return d, err
 }
 
 // Peek tells how the key stands: Remaining is what it could take now. It
 // changes nothing and is always Allowed.
-func (l *Limiter) Peek(ctx context.Context, key string) (Decision, error) {
-	return l.PeekN(ctx, key, 0)
+func (l *Limiter) Peek(ctx context.Context, key string) (d Decision, err error) {
+	err = l.look(ctx, key, 0, &d)
+	return d, err
 }
 
 // PeekN tells what AllowN would answer now, and changes nothing.
-func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (Decision, error) {
+func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, err error) {
+	err = l.look(ctx, key, n, &d)
+	return d, err
+}
+
+// take writes the answer to where the caller wants it: to copy a Decision from
+// function to function costs as much as to make it.
+func (l *Limiter) take(ctx context.Context, key string, n int64, d *Decision) error {
 	if l.closed.Load() {
-		return Decision{}, store.ErrClosed
+		return store.ErrClosed
 	}
 	r := algorithm.Request{Cost: n}
 	if l.bound == nil {
-		return l.ask(ctx, key, r, false)
+		return l.ask(ctx, key, r, true, d)
 	}
-	o, at, err := l.bound.Peek(ctx, key, r)
-	if err != nil {
-		return Decision{}, err
+	return d.set(l.bound.Apply(ctx, key, r))
+}
+
+func (l *Limiter) look(ctx context.Context, key string, n int64, d *Decision) error {
+	if l.closed.Load() {
+		return store.ErrClosed
 	}
-	return decision(&o, at), nil
+	r := algorithm.Request{Cost: n}
+	if l.bound == nil {
+		return l.ask(ctx, key, r, false, d)
+	}
+	return d.set(l.bound.Peek(ctx, key, r))
 }
 
 // ask goes through the Store itself. An op handed to an interface moves to the
 // heap, so it comes from a pool.
-func (l *Limiter) ask(ctx context.Context, key string, r algorithm.Request, take bool) (Decision, error) {
+func (l *Limiter) ask(ctx context.Context, key string, r algorithm.Request, take bool, d *Decision) error {
 	ops := l.ops.Get().(*[1]store.Op)
 	defer func() {
 		ops[0] = store.Op{} // the key is not kept
@@ -126,10 +132,7 @@ func (l *Limiter) ask(ctx context.Context, key string, r algorithm.Request, take
 	} else {
 		at, err = l.store.Peek(ctx, ops[:])
 	}
-	if err != nil {
-		return Decision{}, err
-	}
-	return decision(&ops[0].Outcome, at), nil
+	return d.set(ops[0].Outcome, at, err)
 }
 
 // Reset makes the key fresh. It is idempotent.

@@ -75,7 +75,9 @@ func (t *Taker) ask(ctx context.Context, ops []store.Op, take bool) (Result, err
 	}
 	r.Decisions = make([]Decision, len(own))
 	for i := range own {
-		r.Decisions[i] = decision(&own[i].Outcome, at)
+		if err := r.Decisions[i].set(own[i].Outcome, at, nil); err != nil {
+			return Result{}, err
+		}
 	}
 	r.summarize()
 	return r, nil

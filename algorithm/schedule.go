@@ -32,8 +32,7 @@ func newSchedule(kind, field string, r Rate, burst int64) (schedule, error) {
 	}
 	s := schedule{kind: kind, limit: r.Units, period: int64(r.Per / time.Microsecond), burst: burst}
 	s.units, s.per = r.reduced()
-	s.unit = s.times(1)
-	s.full = s.times(burst)
+	s.unit, s.full = s.product(1), s.product(burst)
 	s.withFraction = s.units > 1
 	return s, nil
 }
@@ -46,9 +45,13 @@ func (s *schedule) Spec() Spec {
 
 // times returns n × T.
 func (s *schedule) times(n int64) span {
-	if n == 1 && s.unit != (span{}) {
+	if n == 1 {
 		return s.unit
 	}
+	return s.product(n)
+}
+
+func (s *schedule) product(n int64) span {
 	q, rest := mulDiv(n, s.per, s.units)
 	return span{q, rest}
 }
@@ -78,19 +81,28 @@ func (a span) less(b span) bool {
 }
 
 // debt returns how far the arrival time in s lies beyond now; 0 if it does not.
-// A fraction over another denominator, from before a change of parameters, is
-// rounded up, against the caller.
 func (s *schedule) debt(state *State, now int64) span {
 	if state.shape == nil || state.w0 < now {
 		return span{}
 	}
-	d := span{whole: state.w0 - now}
-	if state.shape.words == 3 {
-		if state.w2 == s.units {
-			d.part = state.w1
-		} else if d.part = up(mulDiv(state.w1, s.units, max(1, state.w2))); d.part >= s.units {
-			d = span{whole: d.whole + 1}
-		}
+	if state.shape == oneWord {
+		return span{whole: state.w0 - now}
+	}
+	return s.debtWithPart(state, now)
+}
+
+// debtWithPart is debt for an arrival time with a fraction. One over another
+// denominator, from before a change of parameters, is rounded up, against the
+// caller.
+func (s *schedule) debtWithPart(state *State, now int64) span {
+	d := span{whole: state.w0 - now, part: state.w1}
+	if state.shape.words != 3 {
+		d.part = 0
+	} else if state.w2 != s.units {
+		d.part = up(mulDiv(state.w1, s.units, max(1, state.w2)))
+	}
+	if d.part >= s.units {
+		d = span{whole: d.whole + 1}
 	}
 	return d
 }
@@ -103,11 +115,11 @@ func (s *schedule) remaining(room span) int64 {
 	if room.whole < 0 {
 		return 0
 	}
-	if !s.withFraction {
-		return room.whole / s.per
+	if s.withFraction {
+		n, _ := mulAddDiv(room.whole, s.units, room.part, s.per)
+		return n
 	}
-	n, _ := mulAddDiv(room.whole, s.units, room.part, s.per)
-	return n
+	return int64(uint64(room.whole) / uint64(s.per))
 }
 
 // store returns the state whose arrival time lies debt beyond now.

@@ -95,10 +95,10 @@ func (s *Store) keep(op *store.Op, b *batch, i int, at algorithm.Instant) {
 	hash, name := b.hashes[i]^b.ids[i].hash, b.ids[i].name
 	if rec := sh.table.find(hash, op.Key, name); rec != nil {
 		rec.state = b.after[i]
-		sh.renew(rec, hash, expiry(at, op.Outcome))
+		sh.renew(rec, hash, expiry(at, &op.Outcome))
 		return
 	}
-	sh.hold(hash, op.Key, name, b.after[i], expiry(at, op.Outcome))
+	sh.hold(hash, op.Key, name, b.after[i], expiry(at, &op.Outcome))
 }
 
 // instant is shard.instant over several shards.

@@ -2,6 +2,7 @@ package memorystore
 
 import (
 	"context"
+	"hash/maphash"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -25,12 +26,34 @@ func (s *Store) Bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 	return &bound{s, s.limit(name, a)}, nil
 }
 
-// Apply implements store.Bound.
+// Apply implements store.Bound. It is the path of every Limiter, so it is
+// written out where it matters: a slot that is held, stepped where it lies, with
+// one hash, one lock and one look-up. Everything else is left to decide.
 func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error) {
 	if err := b.check(ctx, key, r); err != nil {
 		return algorithm.Outcome{}, 0, err
 	}
-	return b.store.decide(key, &b.limit, r, true)
+	s, l := b.store, &b.limit
+	if s.monotonic == nil || l.inPlace == nil {
+		return s.decide(key, l, r, true)
+	}
+	hash := maphash.String(s.seed, key)
+	sh := &s.shards[hash%shards]
+	now := s.monotonic.now()
+	sh.mu.Lock()
+	at := max(now, sh.latest) // see shard.instant
+	rec := sh.table.find(hash^l.hash, key, l.name)
+	if rec == nil || rec.expiry <= at {
+		sh.mu.Unlock()
+		return s.decide(key, l, r, true)
+	}
+	sh.latest = at
+	o := l.inPlace.StepInPlace(&rec.state, at, r)
+	if o.Allowed && r.Cost > 0 {
+		sh.renew(rec, hash^l.hash, expiry(at, &o))
+	}
+	sh.mu.Unlock()
+	return o, at, nil
 }
 
 // Peek implements store.Bound.

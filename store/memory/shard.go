@@ -38,14 +38,13 @@ func (s *Store) limit(name string, a algorithm.Algorithm) limit {
 	return limit{s.identify(name, a.Spec().Kind), a, inPlace}
 }
 
-// decide answers one op, the path of every Limiter: one hash, one lock, one
-// look-up. write is false for a peek.
+// decide answers one op in every case: a peek, a slot that is not held, an
+// algorithm that cannot step in place, a store that is full.
 func (s *Store) decide(key string, l *limit, r algorithm.Request, write bool) (algorithm.Outcome, algorithm.Instant, error) {
 	hash := maphash.String(s.seed, key)
 	sh := &s.shards[hash%shards]
-	hash ^= l.hash
 	for {
-		outcome, at, full, err := sh.decide(hash, key, l, r, write, s.before())
+		outcome, at, full, err := sh.decide(hash^l.hash, key, l, r, write, s.before())
 		if !full {
 			return outcome, at, err
 		}
@@ -101,7 +100,7 @@ func (sh *shard) decide(hash uint64, key string, l *limit, r algorithm.Request, 
 	}
 	o = l.step(&rec.state, at, r)
 	if o.Allowed && r.Cost > 0 {
-		sh.renew(rec, hash, expiry(at, o))
+		sh.renew(rec, hash, expiry(at, &o))
 	}
 	return o, at, false, nil
 }
@@ -117,7 +116,7 @@ func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Requ
 	if !sh.store.reserve(1) {
 		return o, true
 	}
-	sh.hold(hash, key, l.name, sh.spare, expiry(at, o))
+	sh.hold(hash, key, l.name, sh.spare, expiry(at, &o))
 	sh.spare = algorithm.State{}
 	return o, false
 }
@@ -171,7 +170,8 @@ func (sh *shard) expired(rec *record, at algorithm.Instant) bool {
 	return rec.expiry <= at && sh.store.monotonic != nil
 }
 
-// expiry is when a slot that was changed at an instant may be dropped.
-func expiry(at algorithm.Instant, o algorithm.Outcome) algorithm.Instant {
-	return at + algorithm.Instant(store.TTL(o.ResetAfter)/time.Microsecond)
+// expiry is when a slot that was changed at an instant may be dropped. Servers
+// count in milliseconds (store.TTL), memory in microseconds.
+func expiry(at algorithm.Instant, o *algorithm.Outcome) algorithm.Instant {
+	return at + algorithm.Instant((o.ResetAfter+store.Grace)/time.Microsecond)
 }

@@ -1,0 +1,27 @@
+# Short names for the scripts; nothing here that a script does not do.
+.DEFAULT_GOAL := help
+.PHONY: help check test long coverage bench sample tidy
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+check: ## Format, vet, staticcheck, import rules, short tests: before every commit
+	@scripts/check
+
+test: ## All tests as CI runs them; installs what they need
+	@scripts/test
+
+long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)
+	@scripts/long
+
+coverage: ## Statement coverage of the core, at least 95 %
+	@scripts/coverage
+
+bench: ## The benchmarks beside a floor and other limiters, as ratios
+	@scripts/bench
+
+sample: ## Replay the sample access log
+	@go run ./cmd/weir replay --limit gcra:30/1m examples/accesslog/access.log
+
+tidy: ## go mod tidy in every module
+	@for m in . cmd/weir bench tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
