@@ -1,0 +1,234 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// WriteText writes the report for a terminal, in at most 100 columns where keys
+// are not very long. Keys and lines of the trace are shown quoted where they
+// hold anything that a terminal would act on.
+func (r *Report) WriteText(w io.Writer) error {
+	t := &text{w: w}
+	t.summary(r)
+	t.mostDenied(r)
+	t.timeline(r)
+	t.badLines(r)
+	return t.err
+}
+
+// text writes until the first error.
+type text struct {
+	w   io.Writer
+	err error
+}
+
+func (t *text) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// table writes rows of tab-separated cells, the first column to the left and
+// the others to the right.
+func (t *text) table(rows ...string) {
+	if t.err != nil {
+		return
+	}
+	w := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(w, row+"\t") // the error shows at Flush
+	}
+	t.err = w.Flush()
+}
+
+func (t *text) summary(r *Report) {
+	line := func(name, format string, args ...any) { t.printf("%-10s"+format+"\n", append([]any{name}, args...)...) }
+	line("trace", "%s (%s)", show(r.Trace), r.Format)
+	line("limit", "%s for each %s, on %s", r.Limit, r.Key, r.Store)
+	line("events", "%s in %s", count(r.Events, "request"), count(r.Lines, "line"))
+	if r.Empty > 0 {
+		line("empty", "%s", count(r.Empty, "line"))
+	}
+	line("bad", "%s", count(r.Bad, "line"))
+	order := "replayed as they stand"
+	if r.Sorted {
+		order = "sorted by time"
+	}
+	line("disorder", "%s earlier than the one before, %s", count(r.OutOfOrder, "event"), order)
+	if r.Events == 0 {
+		return
+	}
+	first, last := algorithm.Instant(r.FirstMicros).Time(), algorithm.Instant(r.LastMicros).Time()
+	line("span", "%s to %s (%s)", stamp(first), stamp(last), length(last.Sub(first)))
+	line("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys))
+	line("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events))
+	line("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events))
+	if r.UnitsOffered != r.Events {
+		line("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered))
+	}
+}
+
+func (t *text) mostDenied(r *Report) {
+	if len(r.MostDenied) == 0 {
+		return
+	}
+	t.printf("\nmost denied\n")
+	rows := []string{"denied\tof\t\tkey"}
+	for _, k := range r.MostDenied {
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", digits(k.Denied), digits(k.Offered), percent(k.Denied, k.Offered), show(k.Key)))
+	}
+	t.keyTable(rows)
+}
+
+// keyTable writes a table whose last column is text and goes to the left.
+func (t *text) keyTable(rows []string) {
+	var left, last []string
+	for _, row := range rows {
+		cut := strings.LastIndexByte(row, '\t')
+		left, last = append(left, row[:cut]), append(last, row[cut+1:])
+	}
+	var numbers strings.Builder
+	inner := text{w: &numbers}
+	inner.table(left...)
+	for i, line := range strings.Split(strings.TrimRight(numbers.String(), "\n"), "\n") {
+		t.printf("%s\n", strings.TrimRight(line+"  "+last[i], " "))
+	}
+}
+
+// barWidth is the length of the longest bar of a timeline.
+const barWidth = 50
+
+func (t *text) timeline(r *Report) {
+	if len(r.Timeline) == 0 {
+		return
+	}
+	var most int64
+	for _, b := range r.Timeline {
+		most = max(most, b.Offered)
+	}
+	width := time.Duration(r.TimelineMicros) * time.Microsecond
+	t.printf("\ntimeline, %s a row, UTC (# admitted, - denied)\n", length(width))
+	rows := []string{"time\toffered\tadmitted\t"}
+	for _, b := range r.Timeline {
+		at := algorithm.Instant(b.StartMicros).Time().Format(rowFormat(width))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", at, digits(b.Offered), digits(b.Admitted), bar(b, most)))
+	}
+	t.keyTable(rows)
+}
+
+// bar draws a bucket so that no request is invisible: whatever was admitted has
+// a mark, and so has whatever was denied.
+func bar(b Bucket, most int64) string {
+	scale := func(n int64) int {
+		// Divided before it is multiplied where the product would not fit.
+		if n > 1<<50 {
+			return int(n / (most/barWidth + 1))
+		}
+		return int((n*barWidth + most - 1) / most)
+	}
+	admitted := scale(b.Admitted)
+	denied := max(scale(b.Offered)-admitted, 0)
+	if b.Offered > b.Admitted {
+		denied = max(denied, 1)
+	}
+	return strings.Repeat("#", admitted) + strings.Repeat("-", denied)
+}
+
+func rowFormat(width time.Duration) string {
+	switch {
+	case width >= 24*time.Hour:
+		return "2006-01-02"
+	case width >= time.Minute:
+		return "2006-01-02 15:04"
+	case width >= time.Second:
+		return "2006-01-02 15:04:05"
+	}
+	return "2006-01-02 15:04:05.000000"
+}
+
+func (t *text) badLines(r *Report) {
+	if r.Bad == 0 {
+		return
+	}
+	t.printf("\nbad lines")
+	if n := int64(len(r.BadLines)); n < r.Bad {
+		t.printf(", the first %d of %s", n, digits(r.Bad))
+	}
+	t.printf("\n")
+	for _, b := range r.BadLines {
+		t.printf("  line %s: %s: %s\n", digits(b.Line), b.Reason, show(b.Text))
+	}
+}
+
+// show returns s as it is where a terminal would only print it, and quoted
+// where not: a log holds what strangers sent.
+func show(s string) string {
+	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// length writes a duration without the zero parts at its end, and days as such.
+func length(d time.Duration) string {
+	const day = 24 * time.Hour
+	days := ""
+	if d >= 2*day {
+		days = digits(int64(d/day)) + "d"
+		d %= day
+		if d == 0 {
+			return days
+		}
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return days + s
+}
+
+func stamp(at time.Time) string { return at.Format("2006-01-02 15:04:05.999999 UTC") }
+
+// count writes a number with its noun.
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return digits(n) + " " + noun
+}
+
+// digits writes a number in groups of three.
+func digits(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// percent writes part of whole with one decimal; 0 and all are written only
+// where they are exact.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	p := 100 * float64(part) / float64(whole)
+	switch {
+	case part == 0:
+		return "0 %"
+	case part == whole:
+		return "100 %"
+	}
+	return strconv.FormatFloat(min(max(p, 0.1), 99.9), 'f', 1, 64) + " %"
+}

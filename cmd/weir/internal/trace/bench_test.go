@@ -1,0 +1,157 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+// benchTrace is a JSON Lines trace of n events over the given number of keys.
+func benchTrace(n, keys int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	at := int64(1_700_000_000_000_000)
+	for range n {
+		at += rng.Int64N(1000)
+		fmt.Fprintf(&b, "{\"at_us\":%d,\"key\":\"user:%d\",\"cost\":%d}\n", at, rng.IntN(keys), 1+rng.IntN(3))
+	}
+	return b.Bytes()
+}
+
+const benchLines = 1 << 16
+
+func perLine(b *testing.B) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchLines, "ns/line")
+}
+
+func BenchmarkJSONL(b *testing.B) {
+	data := benchTrace(benchLines, 1000)
+	split := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
+	for _, d := range []struct {
+		name   string
+		decode func([]byte, *fields) string
+	}{
+		{"decoder/own", func(l []byte, f *fields) string { return jsonl{}.parse(l, f) }},
+		{"decoder/own-slow", slow},
+		{"decoder/unmarshal", func(l []byte, f *fields) string {
+			var e struct {
+				At   int64  `json:"at_us"`
+				Key  string `json:"key"`
+				Cost int64  `json:"cost"`
+			}
+			if json.Unmarshal(l, &e) != nil {
+				return "bad"
+			}
+			return ""
+		}},
+		{"decoder/tokens", func(l []byte, f *fields) string {
+			d := json.NewDecoder(bytes.NewReader(l))
+			d.UseNumber()
+			for {
+				if _, err := d.Token(); err == io.EOF {
+					return ""
+				} else if err != nil {
+					return "bad"
+				}
+			}
+		}},
+	} {
+		b.Run(d.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				var f fields
+				for _, line := range split {
+					if d.decode(line, &f) != "" {
+						b.Fatal("bad line")
+					}
+				}
+			}
+			perLine(b)
+		})
+	}
+	for _, o := range []struct {
+		name  string
+		opts  Options
+		ahead bool
+		work  int // rounds of spin an event
+	}{
+		{"reader", Options{Format: "jsonl"}, false, 0},
+		{"reader/sorted", Options{Format: "jsonl", Sort: true}, false, 0},
+		{"reader/spilled", Options{Format: "jsonl", Sort: true, RunEvents: benchLines / 8}, false, 0},
+		{"ahead", Options{Format: "jsonl"}, true, 0},
+		{"working/reader", Options{Format: "jsonl"}, false, 100},
+		{"working/ahead", Options{Format: "jsonl"}, true, 100},
+	} {
+		b.Run(o.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if n := drain(b, data, &o.opts, o.ahead, o.work); n != benchLines {
+					b.Fatal(n, "events")
+				}
+			}
+			perLine(b)
+		})
+	}
+	b.Run("working/alone", func(b *testing.B) {
+		for b.Loop() {
+			for range benchLines {
+				spin(100)
+			}
+		}
+		perLine(b)
+	})
+}
+
+func BenchmarkCombined(b *testing.B) {
+	var log bytes.Buffer
+	for i := range benchLines {
+		fmt.Fprintf(&log, `203.0.113.%d - - [10/Oct/2000:13:%02d:%02d -0700] "GET /static/app.js?v=%d HTTP/1.1" 200 2326 "http://www.example.com/start.html" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"`+"\n",
+			i%251, i/60%60, i%60, i%7)
+	}
+	for _, k := range []Key{KeyHost, KeyHostPath} {
+		b.Run(k.String(), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(log.Len()))
+			for b.Loop() {
+				if n := drain(b, log.Bytes(), &Options{Format: "combined", Key: k}, false, 0); n != benchLines {
+					b.Fatal(n, "events")
+				}
+			}
+			perLine(b)
+		})
+	}
+}
+
+func drain(tb testing.TB, data []byte, opts *Options, ahead bool, work int) (n int) {
+	r, err := Open(bytes.NewReader(data), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	next := r.Next
+	if ahead {
+		next = NewAhead(r).Next
+	}
+	for {
+		if _, err := next(); err == io.EOF {
+			return n
+		} else if err != nil {
+			tb.Fatal(err)
+		}
+		spin(work)
+		n++
+	}
+}
+
+var spun uint64
+
+// spin stands for what a caller does with an event.
+func spin(rounds int) {
+	for range rounds {
+		spun = spun*6364136223846793005 + 1442695040888963407
+	}
+}

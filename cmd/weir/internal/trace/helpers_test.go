@@ -1,0 +1,57 @@
+package trace
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// readAll opens a trace and reads it to its end.
+func readAll(t *testing.T, text string, opts *Options) ([]Event, *Reader) {
+	t.Helper()
+	r, err := Open(strings.NewReader(text), opts)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	return drainReader(t, r), r
+}
+
+func drainReader(t *testing.T, r interface{ Next() (Event, error) }) (events []Event) {
+	t.Helper()
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			return events
+		}
+		if err != nil {
+			t.Fatalf("Next: %v", err)
+		}
+		events = append(events, e)
+	}
+}
+
+// keysOf joins the keys of events, for comparisons that read well.
+func keysOf(events []Event) string {
+	var keys []string
+	for _, e := range events {
+		keys = append(keys, e.Key)
+	}
+	return strings.Join(keys, " ")
+}
+
+// failing is an input that fails with err after its text.
+type failing struct {
+	text io.Reader
+	err  error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.text.Read(p)
+	if err == io.EOF {
+		err = f.err
+	}
+	return n, err
+}
+
+var errBroken = errors.New("the disk is broken")

@@ -1,0 +1,208 @@
+// Package trace reads request traces, such as access logs, as a stream of events to be decided again.
+//
+// # Formats
+//
+//   - jsonl: one JSON object a line, {"at_us":1700000000000000,"key":"user:1","cost":1}
+//   - clf: the Common Log Format of web servers, host ident user [date] "request" status bytes
+//   - combined: the same followed by "referer" "user-agent"
+//   - auto: whichever of these the first lines are written in
+//
+// # Order
+//
+// JSON Lines come in the order of the file: their time is what a clock showed, and a clock may go back. Log lines are
+// written when a request ends, so that they are out of order by nature: they come sorted by time, and lines of one
+// time in the order of the file. The sort spills to a temporary file where the trace is long. So memory grows with the
+// number of distinct keys, not with the number of events.
+//
+// # Lines
+//
+// A line that cannot be used is never an error and never silent: it is counted, and the first ten are kept with
+// number and reason. A line ends in LF or CRLF, or at the end of the input. A byte order mark at the very start is
+// dropped. A line of nothing but spaces, tabs and carriage returns is skipped, and counted as skipped. A line longer
+// than [MaxLine] is a bad line; the lines after it are read as usual.
+package trace
+
+import (
+	"errors"
+	"io"
+)
+
+const (
+	// MaxAt is the latest usable instant, in µs since the Unix epoch (in the year 2191).
+	MaxAt = 7_000_000_000_000_000
+
+	// MaxLine is the length of the longest usable line in bytes, its line end not counted.
+	MaxLine = 1 << 20
+
+	// MaxBadShown is how many bad lines are kept to be shown.
+	MaxBadShown = 10
+)
+
+// Event is one request of a trace.
+type Event struct {
+	At   int64  // µs since the Unix epoch, 0 to MaxAt
+	Key  string // whom the request counts against: never empty, any bytes; equal keys share one string
+	Cost int64  // units asked for, 0 or more; always 1 in an access log
+
+	// KeyIndex numbers the distinct keys 0, 1, 2, … in the order of their first usable line, so that a caller can keep
+	// what it knows about a key in a slice and save a map look-up per event. In a sorted trace the numbers of keys
+	// still follow the file.
+	KeyIndex int
+}
+
+// Counts says what became of the lines of a trace. Lines = Events + Bad + Skipped.
+type Counts struct {
+	Lines   int64 // all lines, also those too long to be read
+	Events  int64 // usable lines
+	Bad     int64 // lines that cannot be used
+	Skipped int64 // blank lines
+	Keys    int   // distinct keys
+
+	// OutOfOrder counts the events that are earlier than the event directly before them in the file, bad and blank
+	// lines left aside. It tells how far a file is from sorted, whether or not it was sorted then.
+	OutOfOrder int64
+}
+
+// BadLine is a line that cannot be used.
+type BadLine struct {
+	Number int64  // the first line of the input is 1
+	Text   string // how the line begins, without anything that would disturb a terminal
+	Reason string // what is wrong with it; without any text of the line
+}
+
+// Reader reads the events of one trace. It is made by [Open] and is for one goroutine at a time.
+type Reader struct {
+	format *format
+	lines  lines
+	parser parser
+	fields fields // here because it would escape to the heap once per line as a variable
+	keys   interner
+	sort   *sorter // nil where events come in the order of the file
+
+	counts Counts
+	bad    []BadLine
+	last   int64 // the time of the last usable event; 0, which no event precedes, before the first
+	err    error // the end, or what went wrong: stays
+}
+
+var errClosed = errors.New("trace: the reader is closed")
+
+// Next returns the next event, and io.EOF after the last. Any other error means that the input could not be read on, or
+// that the temporary file of the sort failed; it stays. Where the trace is sorted, the first call reads all of the
+// input. Next allocates for a key that it sees for the first time, and for an unusual JSON line.
+func (r *Reader) Next() (Event, error) {
+	if r.err != nil {
+		return Event{}, r.err
+	}
+	var rec record
+	var err error
+	if r.sort == nil {
+		rec, err = r.read()
+	} else {
+		rec, err = r.nextSorted()
+	}
+	if err != nil {
+		r.stop(err)
+		return Event{}, r.err
+	}
+	return Event{At: rec.at, Key: r.keys.names[rec.key], Cost: rec.cost, KeyIndex: int(rec.key)}, nil
+}
+
+func (r *Reader) nextSorted() (record, error) {
+	for !r.sort.finished {
+		rec, err := r.read()
+		if err == io.EOF {
+			err = r.sort.finish()
+		} else if err == nil {
+			err = r.sort.add(rec)
+		}
+		if err != nil {
+			return record{}, err
+		}
+	}
+	return r.sort.next()
+}
+
+// read returns the next usable line in the order of the file.
+func (r *Reader) read() (record, error) {
+	f := &r.fields
+	for {
+		line, long, err := r.lines.next()
+		if err != nil {
+			return record{}, err
+		}
+		r.counts.Lines++
+		if long {
+			r.addBad(line, reasonTooLong)
+			continue
+		}
+		if isBlank(line) {
+			r.counts.Skipped++
+			continue
+		}
+		if reason := r.parser.parse(line, f); reason != "" {
+			r.addBad(line, reason)
+			continue
+		}
+		key, err := r.keys.index(f.key)
+		if err != nil {
+			return record{}, err
+		}
+		r.counts.Events++
+		if f.at < r.last {
+			r.counts.OutOfOrder++
+		}
+		r.last = f.at
+		return record{at: f.at, cost: f.cost, key: key}, nil
+	}
+}
+
+func (r *Reader) addBad(line []byte, reason string) {
+	r.counts.Bad++
+	if len(r.bad) < MaxBadShown {
+		r.bad = append(r.bad, BadLine{Number: r.counts.Lines, Text: display(line), Reason: reason})
+	}
+}
+
+// Counts returns what was read so far. It is complete once Next has returned io.EOF; where the trace is sorted, as soon
+// as Next has returned at all.
+func (r *Reader) Counts() Counts {
+	c := r.counts
+	c.Keys = len(r.keys.names)
+	return c
+}
+
+// Bad returns how many lines could not be used so far, and the first MaxBadShown of them.
+func (r *Reader) Bad() (count int64, first []BadLine) { return r.counts.Bad, r.bad }
+
+// Format returns the name of the format that is read: that which was asked for, or detected.
+func (r *Reader) Format() string { return r.format.name }
+
+// Sorted reports whether the events come sorted by time and not in the order of the file.
+func (r *Reader) Sorted() bool { return r.sort != nil }
+
+// Close removes the temporary file of the sort. The input stays open: it is the caller's. Close is needed only where
+// Next has not returned an error, io.EOF included; it may always be called, and more than once.
+func (r *Reader) Close() error {
+	err := r.closeSort()
+	if r.err == nil {
+		r.err = errClosed
+	}
+	return err
+}
+
+// stop ends the reading for good. Nothing of the trace is lost where a file that was read to its end cannot be closed,
+// yet a temporary file that stays on the disk should be known: so it is part of the error, unless that is io.EOF.
+func (r *Reader) stop(err error) {
+	if closeErr := r.closeSort(); closeErr != nil && err != io.EOF {
+		err = errors.Join(err, closeErr)
+	}
+	r.err = err
+}
+
+func (r *Reader) closeSort() error {
+	if r.sort == nil {
+		return nil
+	}
+	return r.sort.close()
+}

@@ -1,0 +1,114 @@
+// Command weir tries rate limits out before they are rolled out.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // something outside went wrong, such as a file
+	exitUsage       = 2 // the command line was wrong; nothing was done
+	exitInterrupted = 130
+)
+
+// cli is the command line: a field for each command.
+type cli struct {
+	Replay  replayCommand `cmd:"" help:"Decide every request of a trace and report whom a limit would have hit."`
+	Version versionFlag   `help:"Print the version and exit." short:"V"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// exited carries the status of a flag such as --help out of the parser.
+type exited int
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (status int) {
+	defer func() {
+		if r := recover(); r != nil {
+			code, ok := r.(exited)
+			if !ok {
+				panic(r)
+			}
+			status = int(code)
+		}
+	}()
+	parser, err := kong.New(&cli{},
+		kong.Name("weir"),
+		kong.Description("Tries rate limits out: on a recorded trace, with exact decisions."),
+		kong.Writers(out, errs),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.Vars(replayVars),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(&streams{in, out, errs}),
+	)
+	if err != nil {
+		return fail(errs, err)
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return misuse(errs, err)
+	}
+	if err := command.Run(); err != nil {
+		return fail(errs, err)
+	}
+	return exitOK
+}
+
+// usageError is a mistake in the command line that the parser cannot see.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func misuse(errs io.Writer, err error) int {
+	fmt.Fprintf(errs, "weir: %v\nTry 'weir --help' or 'weir COMMAND --help'.\n", err)
+	return exitUsage
+}
+
+func fail(errs io.Writer, err error) int {
+	if usage := (usageError{}); errors.As(err, &usage) {
+		return misuse(errs, err)
+	}
+	fmt.Fprintf(errs, "weir: %v\n", err)
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+// versionFlag prints the version of the module, or of the commit it was built from.
+type versionFlag bool
+
+// BeforeReset runs as soon as the flag is seen, so that it needs no command.
+func (versionFlag) BeforeReset(app *kong.Kong) error {
+	version := "(unknown version)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	fmt.Fprintln(app.Stdout, "weir", version)
+	app.Exit(exitOK)
+	return nil
+}

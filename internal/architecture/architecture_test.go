@@ -1,0 +1,195 @@
+// Package architecture holds the tests that guard the shape of the project:
+// who may import whom, and which modules it depends on.
+package architecture
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/dependencies.golden")
+
+const root = "github.com/weirgo/weir"
+
+// modules are the folders with a go.mod of their own. Tools are no part of what
+// we ship; their go.mod is their list.
+var modules = []string{".", "cmd/weir", "bench"}
+
+// rule says which packages of the project a layer may import, and why no others.
+type rule struct {
+	layer   string   // a package below root, or a folder with all below it
+	project []string // what it may import of the project
+	others  []string // what it may import from elsewhere, besides the standard library
+	because string
+}
+
+// rules are tried in order; the first whose layer matches counts. Change a rule
+// and its reason together.
+var rules = []rule{
+	{"algorithm", nil, nil, "a limit is a pure function: it stands on nothing"},
+	{"store/memory", []string{"algorithm", "store"}, nil, "a user of the memory store must not get a network client with it"},
+	{"store", []string{"algorithm"}, nil, "the contract knows no implementation"},
+	{"conformance", []string{"algorithm", "store"},
+		[]string{"pgregory.net/rapid", "github.com/google/go-cmp", "github.com/benbjohnson/clock"},
+		"the suite must judge a store that it has never seen"},
+	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
+	{"internal", []string{"algorithm", "store", "conformance", "internal"}, nil, "what is internal serves the tests"},
+	{"examples", []string{"", "algorithm", "store", "store/memory"}, nil, "examples show what a user would import"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "cmd/weir"},
+		[]string{"github.com/alecthomas/kong"}, "the command's libraries stay out of the library's module"},
+	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
+		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
+	{"", []string{"algorithm", "store"}, nil, "the root package works with any store, so it knows none"},
+}
+
+// banned are imports that the whole library does without.
+var banned = map[string]string{
+	"algorithm os":      "a pure function does no I/O",
+	"algorithm context": "a pure function does not wait",
+	"algorithm sync":    "a pure function holds no lock (sync/atomic, for the log's shared memory, is another package)",
+}
+
+func ruleOf(pkg string) *rule {
+	for i, r := range rules {
+		if pkg == r.layer || r.layer != "" && strings.HasPrefix(pkg, r.layer+"/") {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+func TestImportsFollowTheLayers(t *testing.T) {
+	used := map[string]bool{}
+	for _, module := range modules {
+		for _, p := range list(t, module, "./...") {
+			if p.Module == nil {
+				t.Fatalf("%s has no module", p.ImportPath)
+			}
+			pkg := below(p.ImportPath)
+			r := ruleOf(pkg)
+			if r == nil {
+				t.Errorf("%s: no rule names this package: add one, with its reason", p.ImportPath)
+				continue
+			}
+			used[r.layer] = true
+			for _, imported := range p.Imports {
+				if reason, found := banned[pkg+" "+imported]; found {
+					t.Errorf("%s imports %s: %s", pkg, imported, reason)
+				}
+				if !r.allows(imported) {
+					t.Errorf("%s imports %s: %s", p.ImportPath, imported, r.because)
+				}
+			}
+		}
+	}
+	for _, r := range rules {
+		if !used[r.layer] {
+			t.Errorf("the rule for %q matches no package: delete it", r.layer)
+		}
+	}
+}
+
+// below cuts the root off an import path: "" for the root package itself.
+func below(importPath string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(importPath, root), "/")
+}
+
+func (r *rule) allows(imported string) bool {
+	if imported == root || strings.HasPrefix(imported, root+"/") {
+		pkg := below(imported)
+		return slices.ContainsFunc(r.project, func(allowed string) bool {
+			tree := allowed == "internal" || allowed == r.layer
+			return pkg == allowed || tree && strings.HasPrefix(pkg, allowed+"/")
+		})
+	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return true // the standard library
+	}
+	return slices.ContainsFunc(r.others, func(allowed string) bool {
+		return imported == allowed || strings.HasPrefix(imported, allowed+"/")
+	})
+}
+
+func TestDependenciesAreTheGoldenOnes(t *testing.T) {
+	var got strings.Builder
+	for _, module := range modules {
+		fmt.Fprintf(&got, "%s\n", path.Join(root, module))
+		build := thirdParty(list(t, module, "-deps", "./..."))
+		for _, m := range build {
+			fmt.Fprintf(&got, "\t%s\n", m)
+		}
+		for _, m := range thirdParty(list(t, module, "-deps", "-test", "./...")) {
+			if !slices.Contains(build, m) {
+				fmt.Fprintf(&got, "\t%s (tests)\n", m)
+			}
+		}
+	}
+	const golden = "testdata/dependencies.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("dependencies have changed. Justify it in the commit message and run\n"+
+			"\tgo test ./internal/architecture -update\ngot:\n%swant:\n%s", got.String(), want)
+	}
+}
+
+// thirdParty returns the modules of packages, but for our own.
+func thirdParty(packages []listed) []string {
+	var all []string
+	for _, p := range packages {
+		if p.Module != nil && p.Module.Path != root && !strings.HasPrefix(p.Module.Path, root+"/") {
+			all = append(all, p.Module.Path+" "+p.Module.Version)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Module     *struct{ Path, Version string }
+}
+
+// list runs go list in a module by itself: what holds only in the workspace
+// does not hold for a user.
+func list(t *testing.T, module string, args ...string) []listed {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Module"}, args...)...)
+	cmd.Dir = filepath.Join("..", "..", filepath.FromSlash(module))
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s in %s: %v\n%s", strings.Join(args, " "), module, err, stderr.String())
+	}
+	var all []listed
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,154 @@
+// Package doctest runs what the documentation shows: every Go program is
+// compiled and run, and every command is run, and the output must be the one
+// that the page shows.
+//
+// A block marked go that starts with "package main" is a program; a text block
+// right after it is its output. A block marked console holds commands after "$ "
+// and their output. Blocks marked sh are for setting up a machine and are what
+// CI itself does; they are not run here.
+package doctest
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the output of console blocks into the pages")
+
+const root = "../.."
+
+func TestDocumentationRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs programs: skipped by -short")
+	}
+	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, commands := 0, 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := split(string(text))
+		for i := range blocks {
+			b := &blocks[i]
+			where := fmt.Sprintf("%s:%d", page, b.line)
+			switch {
+			case b.language == "go" && strings.HasPrefix(b.text, "package main\n"):
+				programs++
+				got := runProgram(t, where, b.text)
+				if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text {
+					t.Errorf("%s: the program prints\n%s\nthe page says\n%s", where, got, blocks[i+1].text)
+				}
+			case b.language == "console":
+				got, n := runConsole(t, where, b.text)
+				commands += n
+				if got == b.text {
+					continue
+				}
+				if !*update {
+					t.Errorf("%s: got\n%s\nthe page says\n%s", where, got, b.text)
+					continue
+				}
+				text = []byte(strings.Replace(string(text), "```console\n"+b.text, "```console\n"+got, 1))
+			}
+		}
+		if *update {
+			if err := os.WriteFile(page, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if programs == 0 || commands == 0 {
+		t.Errorf("found %d programs and %d commands in %d pages: are the blocks still marked?", programs, commands, len(pages))
+	}
+}
+
+// block is a fenced block of a page.
+type block struct {
+	language, text string
+	line           int
+}
+
+func split(page string) (all []block) {
+	var open *block
+	for i, line := range strings.SplitAfter(page, "\n") {
+		fence, isFence := strings.CutPrefix(strings.TrimRight(line, "\n"), "```")
+		switch {
+		case isFence && open == nil:
+			open = &block{language: fence, line: i + 1}
+		case isFence:
+			all = append(all, *open)
+			open = nil
+		case open != nil:
+			open.text += line
+		}
+	}
+	return all
+}
+
+// runProgram runs a Go program as if it lay in this module, without writing it
+// there.
+func runProgram(t *testing.T, where, source string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	module, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{
+		"Replace": {filepath.Join(module, "internal", "doctest", "program", "main.go"): file},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayFile := filepath.Join(dir, "overlay.json")
+	for name, content := range map[string]string{file: source, overlayFile: string(overlay)} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return run(t, where, "go", "run", "-overlay", overlayFile, "./internal/doctest/program")
+}
+
+// runConsole runs the commands of a console block and returns the block with
+// the output that they gave. They are split at spaces, without a shell.
+func runConsole(t *testing.T, where, text string) (got string, commands int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if command, is := strings.CutPrefix(line, "$ "); is {
+			commands++
+			words := strings.Fields(command)
+			got += line + run(t, where, words[0], words[1:]...)
+		}
+	}
+	return got, commands
+}
+
+// run runs a command in the root of the project and returns its output.
+func run(t *testing.T, where, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %s %s: %v\n%s", where, name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
