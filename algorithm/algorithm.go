@@ -69,12 +69,12 @@ type Algorithm interface {
 // state out and back costs as much as the decision itself.
 //
 // StepInPlace must leave in *s exactly the state that Step would have returned,
-// and return the same Outcome. It must not keep s. The caller guarantees that
-// nobody else reads or writes *s during the call; copies of *s made earlier
-// must stay valid states.
+// and in *o the same Outcome, whatever *o held. It must not keep s or o. The
+// caller guarantees that nobody else reads or writes them during the call;
+// copies of *s made earlier must stay valid states.
 type InPlace interface {
 	Algorithm
-	StepInPlace(s *State, now Instant, r Request) Outcome
+	StepInPlace(s *State, now Instant, r Request, o *Outcome)
 }
 
 // StateChecker is an optional interface of an Algorithm that can tell a state

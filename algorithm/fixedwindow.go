@@ -32,13 +32,13 @@ func NewFixedWindow(r Rate) (*FixedWindow, error) {
 }
 
 // Step implements Algorithm.
-func (f *FixedWindow) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := f.StepInPlace(&s, now, r)
+func (f *FixedWindow) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	f.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	now = now.bounded()
 	e, count := int64(now), int64(0)
 	if !s.Fresh() {
@@ -51,7 +51,7 @@ func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request) Outcome {
 		// window; its start stays, so that a longer window never lowers it.
 		start, count = s.w0, s.w1
 	}
-	o := Outcome{Limit: f.limit}
+	*o = Outcome{Limit: f.limit}
 	switch {
 	case uint64(r.Cost) > uint64(f.limit):
 		o.RetryAfter = Never
@@ -68,7 +68,6 @@ func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request) Outcome {
 		o.ResetAfter = micros(end - int64(now))
 	}
 	o.Remaining = max(0, f.limit-count)
-	return o
 }
 
 // CheckState implements StateChecker.

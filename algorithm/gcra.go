@@ -39,17 +39,17 @@ func NewGCRA(r Rate, burst int64) (*GCRA, error) {
 }
 
 // Step implements Algorithm.
-func (g *GCRA) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := g.StepInPlace(&s, now, r)
+func (g *GCRA) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	g.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (g *GCRA) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (g *GCRA) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	at := int64(now.bounded())
 	debt := g.debt(s, at)
 	room := g.room(debt)
-	o := Outcome{Limit: g.burst}
+	*o = Outcome{Limit: g.burst}
 	if uint64(r.Cost) > uint64(g.burst) {
 		o.RetryAfter = Never
 	} else if cost := g.times(r.Cost); r.Cost > 0 && room.less(cost) {
@@ -63,7 +63,6 @@ func (g *GCRA) StepInPlace(s *State, now Instant, r Request) Outcome {
 	}
 	o.Remaining = g.remaining(room)
 	o.ResetAfter = micros(debt.ceil())
-	return o
 }
 
 // String returns the spec, such as "gcra:100/1m,burst=20", as ParseSpec reads it.

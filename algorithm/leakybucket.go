@@ -45,18 +45,18 @@ func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
 }
 
 // Step implements Algorithm.
-func (l *LeakyBucket) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := l.StepInPlace(&s, now, r)
+func (l *LeakyBucket) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	l.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (l *LeakyBucket) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (l *LeakyBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	at := int64(now.bounded())
 	debt := l.debt(s, at)
 	room := l.room(debt)
 	delay := debt.ceil()
-	o := Outcome{Limit: l.burst}
+	*o = Outcome{Limit: l.burst}
 	if uint64(r.Cost) > uint64(l.burst) {
 		o.RetryAfter = Never
 	} else if cost, late := l.times(r.Cost), tooLate(delay, r.MaxDelay); r.Cost > 0 && (late > 0 || room.less(cost)) {
@@ -71,7 +71,6 @@ func (l *LeakyBucket) StepInPlace(s *State, now Instant, r Request) Outcome {
 	}
 	o.Remaining = l.remaining(room)
 	o.ResetAfter = micros(debt.ceil())
-	return o
 }
 
 // tooLate returns by how many µs delay exceeds the bound; it is not above 0

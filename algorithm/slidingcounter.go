@@ -37,13 +37,13 @@ func NewSlidingCounter(r Rate) (*SlidingCounter, error) {
 }
 
 // Step implements Algorithm.
-func (c *SlidingCounter) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := c.StepInPlace(&s, now, r)
+func (c *SlidingCounter) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	c.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	now = now.bounded()
 	e := int64(now)
 	if !s.Fresh() {
@@ -54,7 +54,7 @@ func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request) Outcome {
 	kept, cur, prev := c.carry(s, start)
 	used := cur + c.estimate(prev, next-e)
 
-	o := Outcome{Limit: c.limit}
+	*o = Outcome{Limit: c.limit}
 	switch {
 	case uint64(r.Cost) > uint64(c.limit):
 		o.RetryAfter = Never
@@ -75,7 +75,6 @@ func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request) Outcome {
 		o.ResetAfter = micros(next - int64(now))
 	}
 	o.Remaining = max(0, c.limit-used)
-	return o
 }
 
 // carry returns what s holds for the window at start: the start to store, the

@@ -37,13 +37,13 @@ func NewSlidingLog(r Rate) (*SlidingLog, error) {
 }
 
 // Step implements Algorithm.
-func (l *SlidingLog) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := l.StepInPlace(&s, now, r)
+func (l *SlidingLog) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	l.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	now = now.bounded()
 	e := int64(now)
 	t := s.tail()
@@ -55,7 +55,7 @@ func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request) Outcome {
 	if used > 0 {
 		last = t.last()
 	}
-	o := Outcome{Limit: l.limit}
+	*o = Outcome{Limit: l.limit}
 	switch {
 	case uint64(r.Cost) > uint64(l.limit):
 		o.RetryAfter = Never
@@ -75,7 +75,6 @@ func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request) Outcome {
 		o.ResetAfter = micros(last + l.period - int64(now))
 	}
 	o.Remaining = max(0, l.limit-used)
-	return o
 }
 
 // CheckState implements StateChecker: instants that increase, from 0 to

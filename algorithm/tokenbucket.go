@@ -59,17 +59,17 @@ func (t *TokenBucket) Spec() Spec {
 }
 
 // Step implements Algorithm.
-func (t *TokenBucket) Step(s State, now Instant, r Request) (State, Outcome) {
-	o := t.StepInPlace(&s, now, r)
+func (t *TokenBucket) Step(s State, now Instant, r Request) (next State, o Outcome) {
+	t.StepInPlace(&s, now, r, &o)
 	return s, o
 }
 
 // StepInPlace implements InPlace.
-func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request) Outcome {
+func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	at := int64(now.bounded())
 	e, tokens, part := t.level(s, at)
 	behind := e - at // how far the clock lies behind the last change
-	o := Outcome{Limit: t.burst}
+	*o = Outcome{Limit: t.burst}
 	switch {
 	case uint64(r.Cost) > uint64(t.burst):
 		o.RetryAfter = Never
@@ -86,7 +86,6 @@ func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request) Outcome {
 	if tokens < t.burst {
 		o.ResetAfter = micros(behind + t.wait(t.burst-tokens, part))
 	}
-	return o
 }
 
 // level returns the effective instant and what the bucket holds then: whole

@@ -17,13 +17,13 @@ const shards = 64
 
 // shard holds the slots of some keys.
 type shard struct {
-	mu     sync.Mutex
-	table  table
-	latest algorithm.Instant // of a decision here
-	spare  algorithm.State   // for deciding over a slot that is not held
-	queue  expiries          // kept where MaxKeys is set
-	store  *Store
-	_      [48]byte // fills three cache lines, so that no two shards share one
+	mu      sync.Mutex
+	table   table
+	latest  algorithm.Instant // of a decision here
+	spare   algorithm.State   // for deciding over a slot that is not held
+	outcome algorithm.Outcome // of the decision under way; on a stack it would escape
+	queue   expiries          // kept where MaxKeys is set
+	store   *Store
 }
 
 // limit is what a decision about one op needs besides key and request.
@@ -98,7 +98,7 @@ func (sh *shard) decide(hash uint64, key string, l *limit, r algorithm.Request, 
 	if sh.expired(rec, at) {
 		rec.state = algorithm.State{}
 	}
-	o = l.step(&rec.state, at, r)
+	o = sh.step(l, &rec.state, at, r)
 	if o.Allowed && r.Cost > 0 {
 		sh.renew(rec, hash, expiry(at, &o))
 	}
@@ -109,7 +109,7 @@ func (sh *shard) decide(hash uint64, key string, l *limit, r algorithm.Request, 
 // changes it. full says that there is no room.
 func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Request, at algorithm.Instant) (o algorithm.Outcome, full bool) {
 	sh.spare = algorithm.State{}
-	o = l.step(&sh.spare, at, r)
+	o = sh.step(l, &sh.spare, at, r)
 	if !o.Allowed || r.Cost == 0 {
 		return o, false
 	}
@@ -144,9 +144,10 @@ func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
 
 // step moves *state on, or leaves it as it is where the request is denied or a
 // look.
-func (l *limit) step(state *algorithm.State, at algorithm.Instant, r algorithm.Request) algorithm.Outcome {
+func (sh *shard) step(l *limit, state *algorithm.State, at algorithm.Instant, r algorithm.Request) algorithm.Outcome {
 	if l.inPlace != nil {
-		return l.inPlace.StepInPlace(state, at, r)
+		l.inPlace.StepInPlace(state, at, r, &sh.outcome)
+		return sh.outcome
 	}
 	next, o := l.algorithm.Step(*state, at, r)
 	if o.Allowed && r.Cost > 0 {
