@@ -44,8 +44,8 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 	if opts == nil {
 		opts = &Options{}
 	}
-	if s == nil {
-		return nil, errNoStore
+	if err := checkStore(s); err != nil {
+		return nil, err
 	}
 	if err := store.ValidateLimit(a); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/weirgo/weir/store"
@@ -22,6 +23,14 @@ func (o *Options) check() error {
 			Op: -1, Field: "length of Options.Name",
 			Value: strconv.Itoa(len(o.Name)), Allowed: "0 to " + strconv.Itoa(maxName) + " bytes",
 		}
+	}
+	return nil
+}
+
+// checkStore refuses no store, and a nil pointer to one.
+func checkStore(s store.Store) error {
+	if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &store.InputError{Op: -1, Field: "store", Value: "nil", Allowed: "a store"}
 	}
 	return nil
 }

@@ -23,16 +23,14 @@ type Taker struct {
 // has no Name: each op names its limit. opts may be nil; an option outside its
 // bounds, or a nil store, gives an error that matches store.ErrInvalid.
 func NewTaker(s store.Store, opts *Options) (*Taker, error) {
-	if s == nil {
-		return nil, errNoStore
+	if err := checkStore(s); err != nil {
+		return nil, err
 	}
 	if opts != nil && opts.Name != "" {
 		return nil, &store.InputError{Op: -1, Field: "Options.Name", Value: strconv.Quote(opts.Name), Allowed: "empty for a Taker: each op names its limit"}
 	}
 	return &Taker{store: s}, nil
 }
-
-var errNoStore = &store.InputError{Op: -1, Field: "store", Value: "nil", Allowed: "a store"}
 
 // Take asks each op's limit for its cost, at one instant and in one step of the
 // store. The Outcome of an op is ignored and left as it is; ops are not touched

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/weirgo/weir/algorithm"
@@ -67,8 +68,8 @@ func validateSlot(i int, s *Slot) error {
 }
 
 func validateAlgorithm(i int, a algorithm.Algorithm) error {
-	if a == nil {
-		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"}
+	if v := reflect.ValueOf(a); a == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"} // also a nil pointer
 	}
 	if kind := a.Spec().Kind; !validKind(kind) {
 		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
