@@ -29,9 +29,9 @@ func (w window) String() string {
 // half-open and aligned to the Unix epoch.
 func (w window) start(at int64) int64 { return at - at%w.period }
 
-// checkWords refuses a state that is not n words of which the first is an
-// instant and the others are from 0 to MaxWord, the last not a 0 that would
-// have been left out.
+// checkCounts refuses a state that does not have least to most words, the first
+// an instant and the others counts, or that has a last word of 0 that would have
+// been left out.
 func checkCounts(s State, least, most int) error {
 	n := s.Words()
 	if s.Fresh() {
