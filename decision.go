@@ -60,6 +60,18 @@ func (d *Decision) set(o algorithm.Outcome, at algorithm.Instant, err error) err
 	return nil
 }
 
+// setDegraded is set for an answer that may come from a failure mode.
+func (d *Decision) setDegraded(o algorithm.Outcome, at algorithm.Instant, cause, err error) error {
+	if err = d.set(o, at, err); err != nil || cause == nil {
+		return err
+	}
+	d.Degraded, d.Cause = true, cause
+	if at == 0 {
+		d.At = time.Time{} // no store was asked, so there is no instant
+	}
+	return nil
+}
+
 // Result is the answer of several limits asked at once.
 type Result struct {
 	// Allowed says whether every limit admitted its cost. Only then was

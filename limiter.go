@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -14,23 +15,28 @@ import (
 //   - Allow, AllowN: may this pass now? Charged if the answer is yes.
 //   - Peek, PeekN: how does the key stand? Never charged, never denied for
 //     having looked.
+//   - Wait, WaitN: let this pass as soon as it may.
 //   - Reset: forget the key; it is fresh again.
 //
 // A refusal is a Decision. An error means that there is no decision, that
 // Decision.Allowed is false, and that nothing was charged unless the error
 // matches store.ErrOutcomeUnknown. The errors are store.ErrInvalid for an empty
 // key or a cost below 0, store.ErrClosed, the error of a ctx that has ended, and
-// what the store returns.
+// what the store returns. What is answered instead where a store fails is for
+// Options.OnFailure to say; such a Decision is Degraded.
 //
 // A Limiter is safe for concurrent use. Each verb costs one call to the store;
 // on store/memory it allocates nothing for the algorithms with a state of fixed
 // size. Time is the store's clock.
 type Limiter struct {
-	store  store.Store
-	bound  store.Bound // nil if the store does not offer one
-	slot   store.Slot  // without a key
-	ops    sync.Pool   // of *[1]store.Op, for a store without Bound
-	closed atomic.Bool
+	guard
+	bound   store.Bound // nil if the store does not offer one
+	slot    store.Slot  // without a key
+	observe func(Observation)
+	ops     sync.Pool // of *[1]store.Op
+	lines   lines     // of those who Wait
+	closed  atomic.Bool
+	done    chan struct{} // closed with it
 }
 
 // New returns a Limiter that runs algorithm a on store s. The store stays the
@@ -44,7 +50,7 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 	if opts == nil {
 		opts = &Options{}
 	}
-	if err := checkStore(s); err != nil {
+	if err := checkStore("store", s); err != nil {
 		return nil, err
 	}
 	if err := store.ValidateLimit(a); err != nil {
@@ -53,9 +59,14 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{store: s, slot: store.Slot{Limit: opts.Name, Algorithm: a}}
+	l := &Limiter{
+		guard:   newGuard(s, opts),
+		slot:    store.Slot{Limit: opts.Name, Algorithm: a},
+		observe: opts.Observe,
+		done:    make(chan struct{}),
+	}
 	l.ops.New = func() any { return new([1]store.Op) }
-	if binder, offered := s.(store.Binder); offered {
+	if binder, offered := s.(store.Binder); offered && l.timeout == 0 {
 		bound, err := binder.Bind(opts.Name, a)
 		if err != nil {
 			return nil, err
@@ -67,57 +78,68 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 
 // Allow asks for one unit.
 func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
-	err = l.take(ctx, key, 1, &d)
+	err = l.ask(ctx, "Allow", key, algorithm.Request{Cost: 1}, true, &d)
 	return d, err
 }
 
 // AllowN asks for n units, all or none. 0 is a look, like Peek. Above the limit
 // the answer is always a denial with RetryAfter Never; below 0 it is an error.
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.take(ctx, key, n, &d)
+	err = l.ask(ctx, "AllowN", key, algorithm.Request{Cost: n}, true, &d)
 	return d, err
 }
 
 // Peek tells how the key stands: Remaining is what it could take now. It
 // changes nothing and is always Allowed.
 func (l *Limiter) Peek(ctx context.Context, key string) (d Decision, err error) {
-	err = l.look(ctx, key, 0, &d)
+	err = l.ask(ctx, "Peek", key, algorithm.Request{}, false, &d)
 	return d, err
 }
 
 // PeekN tells what AllowN would answer now, and changes nothing.
 func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.look(ctx, key, n, &d)
+	err = l.ask(ctx, "PeekN", key, algorithm.Request{Cost: n}, false, &d)
 	return d, err
 }
 
-// take writes the answer to where the caller wants it: to copy a Decision from
+// ask writes the answer to where the caller wants it: to copy a Decision from
 // function to function costs as much as to make it.
-func (l *Limiter) take(ctx context.Context, key string, n int64, d *Decision) error {
+func (l *Limiter) ask(ctx context.Context, verb, key string, r algorithm.Request, take bool, d *Decision) error {
+	if l.observe == nil {
+		return l.decide(ctx, key, r, take, d)
+	}
+	start := time.Now()
+	err := l.decide(ctx, key, r, take, d)
+	l.observe(Observation{
+		Verb: verb, Limit: l.slot.Limit, Key: key, Cost: r.Cost,
+		Decision: *d, Err: err, Took: time.Since(start),
+	})
+	return err
+}
+
+func (l *Limiter) decide(ctx context.Context, key string, r algorithm.Request, take bool, d *Decision) error {
 	if l.closed.Load() {
 		return store.ErrClosed
 	}
-	r := algorithm.Request{Cost: n}
 	if l.bound == nil {
-		return l.ask(ctx, key, r, true, d)
+		return l.decideOps(ctx, key, r, take, nil, d)
 	}
-	return d.set(l.bound.Apply(ctx, key, r))
+	var err error
+	if take {
+		err = d.set(l.bound.Apply(ctx, key, r))
+	} else {
+		err = d.set(l.bound.Peek(ctx, key, r))
+	}
+	if err != nil && l.mode != Closed {
+		return l.decideOps(ctx, key, r, take, err, d)
+	}
+	return err
 }
 
-func (l *Limiter) look(ctx context.Context, key string, n int64, d *Decision) error {
-	if l.closed.Load() {
-		return store.ErrClosed
-	}
-	r := algorithm.Request{Cost: n}
-	if l.bound == nil {
-		return l.ask(ctx, key, r, false, d)
-	}
-	return d.set(l.bound.Peek(ctx, key, r))
-}
-
-// ask goes through the Store itself. An op handed to an interface moves to the
-// heap, so it comes from a pool.
-func (l *Limiter) ask(ctx context.Context, key string, r algorithm.Request, take bool, d *Decision) error {
+// decideOps goes the way of several ops: to a store that offers no Bound, or,
+// where that has failed already, to what stands in for it. An op handed to an
+// interface moves to the heap, so it comes from a pool.
+func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request, take bool, failed error, d *Decision) error {
 	ops := l.ops.Get().(*[1]store.Op)
 	defer func() {
 		ops[0] = store.Op{} // the key is not kept
@@ -126,13 +148,13 @@ func (l *Limiter) ask(ctx context.Context, key string, r algorithm.Request, take
 	ops[0] = store.Op{Slot: l.slot, Request: r}
 	ops[0].Key = key
 	var at algorithm.Instant
-	var err error
-	if take {
-		at, _, err = l.store.Apply(ctx, ops[:])
+	var cause, err error
+	if failed != nil {
+		at, _, cause, err = l.stand(ctx, ops[:], take, failed)
 	} else {
-		at, err = l.store.Peek(ctx, ops[:])
+		at, _, cause, err = l.guard.ask(ctx, ops[:], take)
 	}
-	return d.set(ops[0].Outcome, at, err)
+	return d.setDegraded(ops[0].Outcome, at, cause, err)
 }
 
 // Reset makes the key fresh. It is idempotent.
@@ -142,12 +164,14 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	slot := l.slot
 	slot.Key = key
-	return l.store.Reset(ctx, []store.Slot{slot})
+	return l.reset(ctx, []store.Slot{slot})
 }
 
-// Close makes later calls return store.ErrClosed. It leaves the store open. It
-// is idempotent; the error is always nil.
+// Close makes later calls return store.ErrClosed, and ends those that Wait. It
+// leaves the store open. It is idempotent; the error is always nil.
 func (l *Limiter) Close() error {
-	l.closed.Store(true)
+	if !l.closed.Swap(true) {
+		close(l.done)
+	}
 	return nil
 }

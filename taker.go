@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
-	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 )
 
@@ -14,22 +14,29 @@ import (
 // a limit for its address, one for its user and one for its organisation is
 // charged to all three or to none. It is safe for concurrent use.
 type Taker struct {
-	store  store.Store
-	closed atomic.Bool
+	guard
+	observe func(Observation)
+	closed  atomic.Bool
 }
 
 // NewTaker returns a Taker on a store. The store stays the caller's: it may
-// serve any number of Takers and Limiters, and is closed by its owner. A Taker
-// has no Name: each op names its limit. opts may be nil; an option outside its
-// bounds, or a nil store, gives an error that matches store.ErrInvalid.
+// serve any number of Takers and Limiters, and is closed by its owner. opts may
+// be nil; an option outside its bounds, or a nil store, gives an error that
+// matches store.ErrInvalid.
 func NewTaker(s store.Store, opts *Options) (*Taker, error) {
-	if err := checkStore(s); err != nil {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if err := checkStore("store", s); err != nil {
 		return nil, err
 	}
-	if opts != nil && opts.Name != "" {
-		return nil, &store.InputError{Op: -1, Field: "Options.Name", Value: strconv.Quote(opts.Name), Allowed: "empty for a Taker: each op names its limit"}
+	if err := opts.check(); err != nil {
+		return nil, err
 	}
-	return &Taker{store: s}, nil
+	if opts.Name != "" {
+		return nil, refuse("Options.Name", strconv.Quote(opts.Name), "empty for a Taker: each op names its limit")
+	}
+	return &Taker{guard: newGuard(s, opts), observe: opts.Observe}, nil
 }
 
 // Take asks each op's limit for its cost, at one instant and in one step of the
@@ -45,35 +52,46 @@ func NewTaker(s store.Store, opts *Options) (*Taker, error) {
 //
 // It costs one call to the store and two allocations.
 func (t *Taker) Take(ctx context.Context, ops ...store.Op) (Result, error) {
-	return t.ask(ctx, ops, true)
+	return t.ask(ctx, "Take", ops, true)
 }
 
 // Peek returns what Take would answer now, and changes nothing.
 func (t *Taker) Peek(ctx context.Context, ops ...store.Op) (Result, error) {
-	return t.ask(ctx, ops, false)
+	return t.ask(ctx, "Peek", ops, false)
 }
 
-func (t *Taker) ask(ctx context.Context, ops []store.Op, take bool) (Result, error) {
+func (t *Taker) ask(ctx context.Context, verb string, ops []store.Op, take bool) (Result, error) {
+	if t.observe == nil {
+		return t.decide(ctx, ops, take)
+	}
+	start := time.Now()
+	r, err := t.decide(ctx, ops, take)
+	took := time.Since(start)
+	for i := range ops {
+		seen := Observation{
+			Verb: verb, Limit: ops[i].Limit, Key: ops[i].Key, Cost: ops[i].Request.Cost,
+			Err: err, Took: took,
+		}
+		if err == nil {
+			seen.Decision = r.Decisions[i]
+		}
+		t.observe(seen)
+	}
+	return r, err
+}
+
+func (t *Taker) decide(ctx context.Context, ops []store.Op, take bool) (Result, error) {
 	if t.closed.Load() {
 		return Result{}, store.ErrClosed
 	}
-	// The store writes outcomes into ops; the caller's stay as they are.
-	own := slices.Clone(ops)
-	var r Result
-	var at algorithm.Instant
-	var err error
-	if take {
-		at, r.Allowed, err = t.store.Apply(ctx, own)
-	} else {
-		at, err = t.store.Peek(ctx, own)
-		r.Allowed = !slices.ContainsFunc(own, func(op store.Op) bool { return !op.Outcome.Allowed })
-	}
+	own := slices.Clone(ops) // the store writes outcomes; the caller's ops stay as they are
+	at, committed, cause, err := t.guard.ask(ctx, own, take)
 	if err != nil {
 		return Result{}, err
 	}
-	r.Decisions = make([]Decision, len(own))
+	r := Result{Allowed: committed, Decisions: make([]Decision, len(own))}
 	for i := range own {
-		if err := r.Decisions[i].set(own[i].Outcome, at, nil); err != nil {
+		if err := r.Decisions[i].setDegraded(own[i].Outcome, at, cause, nil); err != nil {
 			return Result{}, err
 		}
 	}

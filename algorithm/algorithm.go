@@ -88,6 +88,15 @@ type StateChecker interface {
 	CheckState(s State) error
 }
 
+// Queue is an optional interface of an Algorithm that is a queue itself: callers
+// whom it admits must wait for the Delay of their Outcome, in the order of their
+// admission, and Request.MaxDelay bounds it. LeakyBucket is one.
+type Queue interface {
+	Algorithm
+	// Queue is never called; it tells such an Algorithm from others.
+	Queue()
+}
+
 // Request is what a caller asks of a limit.
 type Request struct {
 	// Cost is the number of units asked for. 0 is a look: never denied,

@@ -30,6 +30,7 @@ const KindLeakyBucket = "leaky-bucket/1"
 var (
 	_ InPlace      = (*LeakyBucket)(nil)
 	_ StateChecker = (*LeakyBucket)(nil)
+	_ Queue        = (*LeakyBucket)(nil)
 )
 
 // NewLeakyBucket returns a leaky bucket that starts r.Units per r.Per and holds
@@ -43,6 +44,9 @@ func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
 	}
 	return &LeakyBucket{s}, nil
 }
+
+// Queue marks a LeakyBucket as an algorithm.Queue.
+func (l *LeakyBucket) Queue() {}
 
 // Step implements Algorithm.
 func (l *LeakyBucket) Step(s State, now Instant, r Request) (next State, o Outcome) {

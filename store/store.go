@@ -91,6 +91,13 @@ type Bound interface {
 	Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
 }
 
+// Immediate is an optional interface of a Store whose calls wait for nothing
+// outside the process: they need no time-out.
+type Immediate interface {
+	Store
+	Immediate() bool
+}
+
 // Clock tells the time. Stores that take one cut its readings down to whole
 // microseconds and answer with an error where a reading lies outside
 // [algorithm.InstantOf]. It must be safe for concurrent use.

@@ -15,6 +15,9 @@ type bound struct {
 	limit limit
 }
 
+// Immediate implements store.Immediate: a decision waits for locks only.
+func (s *Store) Immediate() bool { return true }
+
 // Bind implements store.Binder.
 func (s *Store) Bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 	if err := store.ValidateLimit(a); err != nil {

@@ -1,0 +1,171 @@
+package weir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// FailureMode says what a Limiter or a Taker answers when its store cannot.
+//
+// Only a store that is unavailable, does not answer in time, does not know the
+// outcome, sees too much contention or is full fails in this sense. Everything
+// else stays an error in every mode: the caller's own context, invalid input, keys
+// in different hash slots, a corrupt state, a store that was closed.
+type FailureMode int
+
+const (
+	// Closed returns the error; nothing is admitted. The default.
+	Closed FailureMode = iota
+	// Open admits without counting: the Decision is Allowed and Degraded, and
+	// says why in Cause. Of its numbers only Limit is known, and a cost above
+	// it is denied as ever.
+	Open
+	// Local asks the store in Options.Local instead, usually one in memory
+	// with the same limit for this process alone. The Decision is Degraded,
+	// with the error of the first store in Cause.
+	Local
+)
+
+// String returns the name of the mode.
+func (m FailureMode) String() string {
+	switch m {
+	case Closed:
+		return "Closed"
+	case Open:
+		return "Open"
+	case Local:
+		return "Local"
+	}
+	return fmt.Sprintf("FailureMode(%d)", int(m))
+}
+
+// guard asks a store, in the time it has, and answers for it where it fails.
+type guard struct {
+	store   store.Store
+	mode    FailureMode
+	local   store.Store
+	timeout time.Duration // 0 for a store that never waits
+}
+
+func newGuard(s store.Store, o *Options) guard {
+	g := guard{store: s, mode: o.OnFailure, local: o.Local, timeout: o.Timeout}
+	if g.timeout == 0 {
+		g.timeout = defaultTimeout
+	}
+	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
+		g.timeout = 0
+	}
+	return g
+}
+
+// ask applies ops, or peeks. cause is the failure that the mode stood in for.
+func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
+	at, committed, err = g.call(ctx, g.store, ops, take)
+	if err == nil {
+		return at, committed, nil, nil
+	}
+	return g.stand(ctx, ops, take, err)
+}
+
+// call is one call to a store, with the time-out.
+func (g *guard) call(ctx context.Context, s store.Store, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
+	within, cancel := g.within(ctx)
+	defer cancel()
+	if take {
+		at, committed, err = s.Apply(within, ops)
+	} else {
+		at, err = s.Peek(within, ops)
+		committed = allAllowed(ops)
+	}
+	return at, committed, g.late(ctx, within, err)
+}
+
+// reset forgets slots, in the store that stands in as well.
+func (g *guard) reset(ctx context.Context, slots []store.Slot) error {
+	within, cancel := g.within(ctx)
+	defer cancel()
+	err := g.late(ctx, within, g.store.Reset(within, slots))
+	if g.local != nil {
+		err = errors.Join(err, g.local.Reset(ctx, slots))
+	}
+	return err
+}
+
+// within returns ctx with the time-out.
+func (g *guard) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if g.timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, g.timeout)
+}
+
+// late gives the error of a call that our own time-out ended its meaning. By
+// the contract of a store nothing was changed, unless it says otherwise.
+func (g *guard) late(ctx, within context.Context, err error) error {
+	if err != nil && within.Err() != nil && ctx.Err() == nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, g.timeout, err)
+	}
+	return err
+}
+
+// stand answers in place of the store, which failed with err, or returns err
+// where the mode does not cover it.
+func (g *guard) stand(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, committed bool, cause, left error) {
+	if g.mode == Closed || ctx.Err() != nil || !isFailure(err) {
+		return 0, false, nil, err
+	}
+	if g.mode == Local {
+		at, committed, localErr := g.call(ctx, g.local, ops, take)
+		if localErr != nil {
+			return 0, false, nil, errors.Join(localErr, err)
+		}
+		return at, committed, err, nil
+	}
+	return 0, admitUncounted(ops), err, nil
+}
+
+// failures are the errors that a failure mode covers; never are those that it
+// does not, whatever else they are joined with.
+var (
+	failures = []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrFull}
+	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossSlot, store.ErrCorrupt, store.ErrClosed}
+)
+
+func isFailure(err error) bool { return isAny(err, failures) && !isAny(err, never) }
+
+func isAny(err error, targets []error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// admitUncounted answers ops without a state: what no state could admit is
+// denied, everything else is not.
+func admitUncounted(ops []store.Op) (committed bool) {
+	for i := range ops {
+		op := &ops[i]
+		_, fresh := op.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
+		op.Outcome = algorithm.Outcome{Allowed: op.Request.Cost <= fresh.Limit, Limit: fresh.Limit}
+		if !op.Outcome.Allowed {
+			op.Outcome.RetryAfter = Never
+		}
+	}
+	return allAllowed(ops)
+}
+
+func allAllowed(ops []store.Op) bool {
+	for i := range ops {
+		if !ops[i].Outcome.Allowed {
+			return false
+		}
+	}
+	return true
+}
