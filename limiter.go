@@ -78,14 +78,14 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 
 // Allow asks for one unit.
 func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
-	err = l.ask(ctx, "Allow", key, algorithm.Request{Cost: 1}, true, &d)
+	err = l.take(ctx, "Allow", key, algorithm.Request{Cost: 1}, &d)
 	return d, err
 }
 
 // AllowN asks for n units, all or none. 0 is a look, like Peek. Above the limit
 // the answer is always a denial with RetryAfter Never; below 0 it is an error.
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.ask(ctx, "AllowN", key, algorithm.Request{Cost: n}, true, &d)
+	err = l.take(ctx, "AllowN", key, algorithm.Request{Cost: n}, &d)
 	return d, err
 }
 
@@ -102,8 +102,21 @@ func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, e
 	return d, err
 }
 
-// ask writes the answer to where the caller wants it: to copy a Decision from
-// function to function costs as much as to make it.
+// take is ask on the path that matters: nobody observes, and the store offers a
+// Bound. It writes the answer to where the caller wants it, since to copy a
+// Decision from function to function costs as much as to make it.
+func (l *Limiter) take(ctx context.Context, verb, key string, r algorithm.Request, d *Decision) error {
+	if l.bound == nil || l.observe != nil || l.closed.Load() {
+		return l.ask(ctx, verb, key, r, true, d)
+	}
+	err := d.set(l.bound.Apply(ctx, key, r))
+	if err != nil && l.mode != Closed {
+		return l.decideOps(ctx, key, r, true, err, d)
+	}
+	return err
+}
+
+// ask is decide, observed.
 func (l *Limiter) ask(ctx context.Context, verb, key string, r algorithm.Request, take bool, d *Decision) error {
 	if l.observe == nil {
 		return l.decide(ctx, key, r, take, d)
