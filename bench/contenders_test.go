@@ -77,7 +77,16 @@ func (f *floor) take(key string) bool {
 
 // newWeir measures Limiter.Allow with every field of the Decision filled in.
 func newWeir(tb testing.TB, name string, denied bool) take {
-	return newWeirSpec(tb, name+choose(denied, ":1/9600h", ":1000000000000/1s"))
+	spec := name + ":1000000000000/1s"
+	switch {
+	case denied:
+		spec = name + ":1/9600h"
+	case name == "gcra" || name == "token-bucket":
+		spec = name + ":1000000/1s,burst=1000000000000"
+	case name == "leaky-bucket":
+		spec = name + ":1000000/1s,capacity=1000000000000"
+	}
+	return newWeirSpec(tb, spec)
 }
 
 func newWeirSpec(tb testing.TB, spec string) take {
