@@ -9,7 +9,7 @@ import "math/bits"
 // panic.
 func mulDiv(a, b, m int64) (quotient, remainder int64) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if hi == 0 {
+	if hi|lo>>63 == 0 {
 		return int64(lo / uint64(m)), int64(lo % uint64(m))
 	}
 	return div128(hi, lo, m)
@@ -21,14 +21,14 @@ func mulAddDiv(a, b, c, m int64) (quotient, remainder int64) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	lo, carry := bits.Add64(lo, uint64(c), 0)
 	hi += uint64(c>>63) + carry // the upper half of c is its sign
-	if hi == 0 {
+	if hi|lo>>63 == 0 {
 		return int64(lo / uint64(m)), int64(lo % uint64(m))
 	}
 	return div128(hi, lo, m)
 }
 
 func div128(hi, lo uint64, m int64) (quotient, remainder int64) {
-	if hi >= uint64(m)>>1 {
+	if hi<<1|lo>>63 >= uint64(m) { // the dividend over 2^63, against m
 		return 1<<63 - 1, 0
 	}
 	q, r := bits.Div64(hi, lo, uint64(m))

@@ -83,8 +83,11 @@ func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 		}
 	}
 	o.Remaining = tokens
+	// A full bucket is not fresh before its last change: what is taken now
+	// comes back from then on only.
+	o.ResetAfter = micros(behind)
 	if tokens < t.burst {
-		o.ResetAfter = micros(behind + t.wait(t.burst-tokens, part))
+		o.ResetAfter += micros(t.wait(t.burst-tokens, part))
 	}
 }
 

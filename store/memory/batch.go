@@ -49,11 +49,23 @@ func (s *Store) several(ops []store.Op, write bool) (algorithm.Instant, bool, er
 		if missing == 0 {
 			return at, committed, err
 		}
-		// More new slots than there can be at all will not fit by evicting.
-		if int64(missing) > s.most || !s.makeRoom() {
+		if s.neverFit(ops) || !s.makeRoom() {
 			return 0, false, store.ErrFull
 		}
 	}
+}
+
+// neverFit reports whether ops change more slots than there can be at all: then
+// nothing is dropped for them. Slots that are held already count, or they would
+// be dropped to make room beside themselves.
+func (s *Store) neverFit(ops []store.Op) bool {
+	changed := int64(0)
+	for i := range ops {
+		if ops[i].Request.Cost > 0 {
+			changed++
+		}
+	}
+	return changed > s.most
 }
 
 // attempt decides ops under all their locks. missing is the number of slots for

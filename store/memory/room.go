@@ -6,16 +6,21 @@ import (
 	"github.com/weirgo/weir/algorithm"
 )
 
-// reserve takes room for n slots, or none.
+// reserve takes room for n slots, or none. It never counts what it does not
+// take, not even for a moment: others would find the store full.
 func (s *Store) reserve(n int) bool {
 	if s.most == 0 || n == 0 {
 		return true
 	}
-	if s.held.Add(int64(n)) > s.most {
-		s.held.Add(-int64(n))
-		return false
+	for {
+		held := s.held.Load()
+		if held+int64(n) > s.most {
+			return false
+		}
+		if s.held.CompareAndSwap(held, held+int64(n)) {
+			return true
+		}
 	}
-	return true
 }
 
 // release gives room back.

@@ -91,8 +91,8 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 	}{
 		"format":               {jsonLine, Options{Format: "xml"}, `format: "xml" is not one of auto, jsonl, combined, clf`},
 		"format in upper case": {jsonLine, Options{Format: "JSONL"}, `format: "JSONL" is not one of`},
-		"jsonl by host":        {jsonLine, Options{Key: KeyHost}, `key: a jsonl trace has no choice "host"`},
-		"clf by user agent":    {common, Options{Key: KeyUserAgent}, `key: a clf trace has no choice "user-agent"`},
+		"jsonl by host":        {jsonLine, Options{Key: KeyHost}, `key: a jsonl trace has no choice "host": must be left out`},
+		"clf by user agent":    {common, Options{Key: KeyUserAgent}, `key: a clf trace has no choice "user-agent": must be host, path, host+path`},
 		"unknown key":          {"", Options{Key: 99}, `key: a jsonl trace has no choice "Key(99)"`},
 		"negative run":         {jsonLine, Options{RunEvents: -1}, "run events: -1"},
 		"huge run":             {jsonLine, Options{RunEvents: maxRun + 1}, "run events: 1073741825"},

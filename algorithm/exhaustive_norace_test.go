@@ -1,0 +1,5 @@
+//go:build !race
+
+package algorithm_test
+
+const raceEnabled = false

@@ -1,0 +1,64 @@
+package algorithm_test
+
+import (
+	"testing"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance"
+	"pgregory.net/rapid"
+)
+
+// TestLaws checks the general laws for all six algorithms, with parameters
+// drawn anew for every history.
+func TestLaws(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			for _, l := range conformance.Laws() {
+				t.Run("law/"+l.Name, rapid.MakeCheck(func(t *rapid.T) { l.Check(t, k.build(drawParams(t))) }))
+			}
+		})
+	}
+}
+
+// TestLawsAfterChange checks them for states that were partly made under other
+// parameters of the same kind.
+func TestLawsAfterChange(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			for _, l := range conformance.Laws() {
+				t.Run("law/"+l.Name, rapid.MakeCheck(func(t *rapid.T) {
+					p := drawParams(t)
+					l.Check(t, k.build(p), k.build(drawNear(t, p)), k.build(drawParams(t)))
+				}))
+			}
+		})
+	}
+}
+
+// drawNear draws parameters that differ from p in one thing, as a changed limit
+// mostly does.
+func drawNear(t *rapid.T, p params) params {
+	switch rapid.IntRange(0, 2).Draw(t, "changed") {
+	case 0:
+		p.rate.Units = drawUnits(t)
+	case 1:
+		p.rate.Per = drawPeriod(t)
+	}
+	p.burst = drawBurst(t, p.rate)
+	return p
+}
+
+// TestLawsFixed checks them for limits as they are written by hand, where a
+// failure is easiest to read.
+func TestLawsFixed(t *testing.T) {
+	for _, text := range []string{
+		"gcra:10/1s", "gcra:7/3s,burst=3", "token-bucket:7/3s,burst=3", "leaky-bucket:10/1s,capacity=21",
+		"fixed-window:5/1m", "sliding-counter:3/1s", "sliding-log:20/1m",
+	} {
+		a, err := algorithm.ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(text, func(t *testing.T) { conformance.TestAlgorithm(t, a) })
+	}
+}

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestPercentSaysNoneAndAllOnlyWhereExact(t *testing.T) {
+	for _, c := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 0, "0 %"},
+		{0, 10, "0 %"},
+		{10, 10, "100 %"},
+		{1, 3, "33.3 %"},
+		{2, 3, "66.7 %"},
+		{1, 1_000_000, "0.1 %"},
+		{999_999, 1_000_000, "99.9 %"},
+		{9995, 10_000, "99.9 %"},
+		{1, 2, "50.0 %"},
+		{math.MaxInt64 - 1, math.MaxInt64, "99.9 %"},
+		{1, math.MaxInt64, "0.1 %"},
+	} {
+		if got := percent(c.part, c.whole); got != c.want {
+			t.Errorf("percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
+		}
+	}
+}
+
+func TestDigitsAreInGroups(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 7: "7", 999: "999", 1000: "1,000", 12_345: "12,345", 123_456: "123,456", 1_234_567: "1,234,567",
+		math.MaxInt64: "9,223,372,036,854,775,807",
+	} {
+		if got := digits(n); got != want {
+			t.Errorf("digits(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestCountsTakeTheirNoun(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 lines", 1: "1 line", 2: "2 lines", 1000: "1,000 lines"} {
+		if got := count(n, "line"); got != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestLengthsAreShort(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		0:                                        "0s",
+		time.Microsecond:                         "1µs",
+		100 * time.Microsecond:                   "100µs",
+		time.Second:                              "1s",
+		10 * time.Second:                         "10s",
+		time.Minute:                              "1m",
+		10 * time.Minute:                         "10m",
+		time.Minute + time.Second:                "1m1s",
+		time.Hour:                                "1h",
+		20 * time.Hour:                           "20h",
+		time.Hour + time.Second:                  "1h0m1s",
+		time.Hour + 30*time.Minute:               "1h30m",
+		day:                                      "24h",
+		2*day - time.Microsecond:                 "47h59m59.999999s",
+		2 * day:                                  "2d",
+		7*day + time.Hour:                        "7d1h",
+		7*day + time.Second:                      "7d1s",
+		3640 * day:                               "3,640d",
+		7_000_000_000_000_000 * time.Microsecond: "81,018d12h26m40s",
+	} {
+		if got := length(d); got != want {
+			t.Errorf("length(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestRowsShowTimeAsFineAsTheyAre(t *testing.T) {
+	at := time.Date(2026, 2, 3, 4, 5, 6, 7000, time.UTC)
+	for width, want := range map[time.Duration]string{
+		time.Microsecond:       "2026-02-03 04:05:06.000007",
+		100 * time.Millisecond: "2026-02-03 04:05:06.000007",
+		time.Second:            "2026-02-03 04:05:06",
+		30 * time.Second:       "2026-02-03 04:05:06",
+		time.Minute:            "2026-02-03 04:05",
+		12 * time.Hour:         "2026-02-03 04:05",
+		24 * time.Hour:         "2026-02-03",
+		364 * 24 * time.Hour:   "2026-02-03",
+	} {
+		if got := at.Format(rowFormat(width)); got != want {
+			t.Errorf("%v: %q, want %q", width, got, want)
+		}
+	}
+	if got, want := stamp(at), "2026-02-03 04:05:06.000007 UTC"; got != want {
+		t.Errorf("stamp: %q, want %q", got, want)
+	}
+}
+
+func TestShowQuotesWhatATerminalWouldActOn(t *testing.T) {
+	for s, want := range map[string]string{
+		"203.0.113.7":      "203.0.113.7",
+		"2001:db8::1":      "2001:db8::1",
+		"two words":        "two words",
+		`C:\new "x"`:       `C:\new "x"`,
+		"日本":               "日本",
+		"":                 `""`,
+		`"x"`:              `"\"x\""`,
+		" x":               `" x"`,
+		"x ":               `"x "`,
+		"\x1b[31m":         `"\x1b[31m"`,
+		"a\nb":             `"a\nb"`,
+		"a\tb":             `"a\tb"`,
+		"\xff":             `"\xff"`,
+		"\u009b2J":         `"\u009b2J"`,
+		"a\u202eb":         `"a\u202eb"`,
+		"a\u00a0b":         `"a\u00a0b"`,
+		"\x7f":             `"\x7f"`,
+		"\ufeffx":          `"\ufeffx"`,
+		"\U000e0041hidden": `"\U000e0041hidden"`,
+	} {
+		if got := show(s); got != want {
+			t.Errorf("show(%q) = %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestShowIsPrintableAndTellsStringsApart(t *testing.T) {
+	texts := rapid.OneOf(
+		rapid.String(),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+		rapid.StringOfN(rapid.SampledFrom([]rune{'"', '\\', 'n', '\n', ' ', 'x', '1', 'b', 0x1b}), 0, 6, -1),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
+		shown := show(a)
+		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(c rune) bool { return !strconv.IsPrint(c) }) {
+			t.Fatalf("show(%q) = %q", a, shown)
+		}
+		if a != b && shown == show(b) {
+			t.Fatalf("%q and %q both show as %s", a, b, shown)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// checkKind is a kind of algorithm with limits that differ in what is hard:
+// round ones, fractions, very short and very long ones.
+type checkKind struct {
+	name   string
+	limits []algorithm.Algorithm
+}
+
+// checkKinds are the six kinds of package algorithm, and one of the suite's.
+func checkKinds() []checkKind {
+	return []checkKind{
+		{"gcra", checkLimits("gcra:5/1s", "gcra:7/3s,burst=4", "gcra:1000/1s,burst=1", "gcra:3/7us", "gcra:1000003/24h,burst=50")},
+		{"token-bucket", checkLimits("token-bucket:5/1s", "token-bucket:7/3s,burst=4", "token-bucket:3/7us", "token-bucket:1000003/24h,burst=50")},
+		{"leaky-bucket", checkLimits("leaky-bucket:5/1s", "leaky-bucket:7/3s,capacity=4", "leaky-bucket:3/7us", "leaky-bucket:1/1h,capacity=3")},
+		{"fixed-window", checkLimits("fixed-window:5/1s", "fixed-window:7/3s", "fixed-window:3/7us", "fixed-window:100/24h")},
+		{"sliding-log", checkLimits("sliding-log:5/1s", "sliding-log:7/3s", "sliding-log:3/7us", "sliding-log:6/24h")},
+		{"sliding-counter", checkLimits("sliding-counter:5/1s", "sliding-counter:7/3s", "sliding-counter:3/7us", "sliding-counter:1000003/24h")},
+		{"written-elsewhere", []algorithm.Algorithm{checkPause{capacity: 5, each: 400_000}, checkPause{capacity: 3, each: 1}}},
+	}
+}
+
+func checkLimits(specs ...string) []algorithm.Algorithm {
+	limits := make([]algorithm.Algorithm, len(specs))
+	for i, spec := range specs {
+		limits[i] = algorithm.Must(algorithm.ParseSpec(spec))
+	}
+	return limits
+}
+
+// checkSlots are six slots of one key and limit name, and one of the suite's
+// own kind.
+func checkSlots(key, limit string) []store.Slot {
+	var slots []store.Slot
+	for _, k := range checkKinds() {
+		slots = append(slots, store.Slot{Key: key, Limit: limit, Algorithm: k.limits[0]})
+	}
+	return slots
+}
+
+// checkPause is an algorithm as somebody else might write it: without
+// StepInPlace, and with a state of four words, some of them large and one of
+// them negative. It admits any cost up to its capacity and then nothing until
+// a pause of each µs a unit is over.
+//
+// The last three words only follow from the first. It panics where they do not,
+// so that a store that loses a word is found out.
+type checkPause struct{ capacity, each int64 }
+
+func (p checkPause) Spec() algorithm.Spec {
+	return algorithm.Spec{Kind: "conformance.pause/1", Params: [4]int64{p.capacity, p.each}}
+}
+
+func (p checkPause) String() string { return "conformance.pause" }
+
+func (p checkPause) state(until int64) algorithm.State {
+	return algorithm.NewState(until, -until-1, algorithm.MaxWord, until%1000)
+}
+
+// Step implements algorithm.Algorithm.
+func (p checkPause) Step(s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	var left int64
+	if !s.Fresh() {
+		if !s.Equal(p.state(s.Word(0))) {
+			panic("conformance: a state came back from the store changed: " + s.String())
+		}
+		left = max(0, s.Word(0)-int64(now))
+	}
+	o := algorithm.Outcome{Limit: p.capacity}
+	wait := func() time.Duration { return time.Duration(left) * time.Microsecond }
+	switch {
+	case uint64(r.Cost) > uint64(p.capacity):
+		o.RetryAfter = algorithm.Never
+	case r.Cost > 0 && left > 0:
+		o.RetryAfter = wait()
+	default:
+		o.Allowed = true
+		if r.Cost > 0 {
+			left = r.Cost * p.each
+			s = p.state(int64(now) + left)
+		}
+	}
+	if left == 0 {
+		o.Remaining = p.capacity
+	}
+	o.ResetAfter = wait()
+	return s, o
+}

@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// lifeChecks are about contexts that end and stores that are closed.
+func lifeChecks() []Check {
+	return []Check{
+		checkOf("context/ended", "D3",
+			"a call whose context has ended before gives the error of the context, and charges nothing", contextEnded),
+		checkOf("close/then-closed", "B41",
+			"Close is idempotent, and later calls of every other method return ErrClosed", closeThenClosed),
+		checkOf("close/while-in-use", "B41",
+			"a call that runs while the store is closed is decided or gets ErrClosed", closeInUse),
+	}
+}
+
+func contextEnded(w *checkWorld) {
+	a := algorithm.Must(algorithm.ParseSpec("gcra:3/1h"))
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, cancelLate := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer cancelLate()
+	slots := []store.Slot{{Key: "a", Limit: "l", Algorithm: a}, {Key: "b", Limit: "l", Algorithm: a}}
+	w.mustBe(true, checkOp("a", "l", a, 1), checkOp("b", "l", a, 1))
+	for _, c := range []struct {
+		ctx  context.Context
+		want error
+	}{{cancelled, context.Canceled}, {late, context.DeadlineExceeded}} {
+		for n := 1; n <= len(slots); n++ {
+			ops := make([]store.Op, n)
+			for i := range ops {
+				ops[i] = checkOp(slots[i].Key, "l", a, 1)
+			}
+			_, committed, err := w.store.Apply(c.ctx, ops)
+			w.mustBeError("Apply with an ended context", err, c.want, ops)
+			if committed {
+				w.failf("Apply with an ended context says that it was committed")
+			}
+			_, err = w.store.Peek(c.ctx, ops)
+			w.mustBeError("Peek with an ended context", err, c.want, ops)
+			w.mustBeError("Reset with an ended context", w.store.Reset(c.ctx, slots[:n]), c.want, ops)
+		}
+		if binder, offered := w.store.(store.Binder); offered {
+			b, err := binder.Bind("l", a)
+			if err != nil {
+				w.failf("Bind failed, and must not: %v", err)
+			}
+			_, _, err = b.Apply(c.ctx, "a", algorithm.Request{Cost: 1})
+			w.mustBeError("Apply by a Bound with an ended context", err, c.want, nil)
+			_, _, err = b.Peek(c.ctx, "a", algorithm.Request{Cost: 1})
+			w.mustBeError("Peek by a Bound with an ended context", err, c.want, nil)
+		}
+		for _, s := range slots {
+			w.mustRemain(s, 2)
+		}
+	}
+}
+
+func closeThenClosed(w *checkWorld) {
+	ctx := context.Background()
+	slots := checkSlots("a", "l")
+	a := slots[0].Algorithm
+	ops := []store.Op{checkOp("a", "l", a, 1), checkOp("b", "l", a, 1)}
+	w.mustBe(true, ops...)
+	var bound store.Bound
+	binder, offered := w.store.(store.Binder)
+	if offered {
+		var err error
+		if bound, err = binder.Bind("l", a); err != nil {
+			w.failf("Bind failed, and must not: %v", err)
+		}
+	}
+	for range 2 {
+		if err := w.store.Close(); err != nil {
+			w.failf("Close gives the error %v", err)
+		}
+		for n := range ops {
+			_, _, err := w.store.Apply(ctx, ops[:n+1])
+			w.mustBeError("Apply after Close", err, store.ErrClosed, ops)
+			_, err = w.store.Peek(ctx, ops[:n+1])
+			w.mustBeError("Peek after Close", err, store.ErrClosed, ops)
+		}
+		w.mustBeError("Reset after Close", w.store.Reset(ctx, slots), store.ErrClosed, ops)
+		if offered {
+			_, _, err := bound.Apply(ctx, "a", algorithm.Request{Cost: 1})
+			w.mustBeError("Apply by a Bound after Close", err, store.ErrClosed, ops)
+			_, _, err = bound.Peek(ctx, "a", algorithm.Request{Cost: 1})
+			w.mustBeError("Peek by a Bound after Close", err, store.ErrClosed, ops)
+			_, err = binder.Bind("m", a)
+			w.mustBeError("Bind after Close", err, store.ErrClosed, ops)
+		}
+	}
+}
+
+func closeInUse(w *checkWorld) {
+	a := algorithm.Must(algorithm.ParseSpec("gcra:1000000/1h"))
+	const callers, calls = 8, 200
+	problems := make(chan error, callers)
+	var started, done sync.WaitGroup
+	started.Add(callers)
+	for i := range callers {
+		done.Go(func() {
+			key := string(rune('a' + i))
+			for n := range calls {
+				_, committed, err := w.store.Apply(context.Background(), []store.Op{checkOp(key, "", a, 1), checkOp("all", key, a, 1)})
+				if n == 0 {
+					started.Done()
+				}
+				if errors.Is(err, store.ErrClosed) {
+					return
+				}
+				if err != nil || !committed {
+					problems <- errors.Join(errors.New("an Apply beside Close was neither committed nor closed"), err)
+					return
+				}
+			}
+		})
+	}
+	started.Wait()
+	if err := w.store.Close(); err != nil {
+		w.Errorf("Close: %v", err)
+	}
+	w.mustEnd(&done)
+	close(problems)
+	for err := range problems {
+		w.failf("%v", err)
+	}
+}

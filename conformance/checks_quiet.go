@@ -1,0 +1,169 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// quietChecks are about calls that must leave no trace, and about Reset, which
+// must leave no more than it was asked for.
+func quietChecks() []Check {
+	return []Check{
+		checkOf("peek/changes-nothing", "M6",
+			"a Peek, of any cost, at any instant, changes no later answer", quietPeek),
+		checkOf("look/changes-nothing", "M6",
+			"an Apply of cost 0 is never denied and changes no later answer, also in debt", quietLook),
+		checkOf("denial/changes-nothing", "M7",
+			"a denied Apply, of any cost, however often, changes no later answer", quietDenial),
+		checkOf("reset/forgets-one-slot", "J1",
+			"Reset makes the slots fresh that it names, and touches no other", resetOne),
+		checkOf("reset/idempotent", "J1",
+			"Reset of a fresh slot, of no slots, and a second Reset change nothing and are no errors", resetTwice),
+	}
+}
+
+// quietly drains a key of each kind in part or as a whole, lets something
+// happen that must leave no trace, and takes what has to remain.
+func (w *checkWorld) quietly(happens func(s store.Slot, capacity int64)) {
+	w.Helper()
+	for _, k := range checkKinds() {
+		for _, a := range k.limits {
+			w.startAt(checkStart)
+			s := store.Slot{Key: "a", Limit: "l", Algorithm: a}
+			capacity := checkCapacity(a)
+			for _, part := range []int64{0, 1, capacity / 2, capacity} {
+				if part > 0 {
+					w.apply(checkOp("a", "l", a, part))
+				}
+				look := []store.Op{{Slot: s}}
+				w.peek(look...)
+				left := look[0].Outcome.Remaining
+				happens(s, capacity)
+				w.mustRemain(s, left)
+				if left < capacity {
+					w.mustBe(false, checkOp("a", "l", a, left+1))
+				}
+				if left > 0 {
+					w.mustBe(true, checkOp("a", "l", a, left))
+				}
+				w.reset(s)
+			}
+		}
+	}
+}
+
+func quietPeek(w *checkWorld) {
+	w.quietly(func(s store.Slot, capacity int64) {
+		w.Helper()
+		now := w.now()
+		for _, cost := range []int64{0, 1, capacity, capacity + 1} {
+			w.peek(checkOp(s.Key, s.Limit, s.Algorithm, cost))
+		}
+		for _, by := range []time.Duration{time.Microsecond, -time.Second, 500 * time.Millisecond} {
+			w.advance(by)
+			w.peek(checkOp(s.Key, s.Limit, s.Algorithm, 1))
+		}
+		w.setClock(now)
+		w.peek(checkOp(s.Key, s.Limit, s.Algorithm, 1), checkOp(s.Key, "other", s.Algorithm, 1))
+	})
+}
+
+func quietLook(w *checkWorld) {
+	w.quietly(func(s store.Slot, _ int64) {
+		w.Helper()
+		w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, 0))
+		now := w.now()
+		w.advance(-500 * time.Millisecond)
+		w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, 0), checkOp(s.Key, "other", s.Algorithm, 0))
+		w.setClock(now)
+	})
+}
+
+func quietDenial(w *checkWorld) {
+	w.quietly(func(s store.Slot, capacity int64) {
+		w.Helper()
+		for range 5 {
+			w.mustBe(false, checkOp(s.Key, s.Limit, s.Algorithm, capacity+1))
+		}
+	})
+	// A client that keeps trying is admitted when it was first told.
+	for _, k := range checkKinds() {
+		for _, a := range k.limits {
+			w.startAt(checkStart)
+			w.mustBe(true, checkOp("a", "l", a, checkCapacity(a)))
+			ops := []store.Op{checkOp("a", "l", a, 1)}
+			w.mustBe(false, ops...)
+			due := w.now() + algorithm.Instant(ops[0].Outcome.RetryAfter/time.Microsecond)
+			const tries = 10
+			step := max(1, (due-w.now())/tries)
+			for w.now() < due {
+				w.mustBe(false, ops...)
+				w.setClock(min(due, w.now()+step))
+			}
+			w.mustBe(true, ops...)
+		}
+	}
+}
+
+func resetOne(w *checkWorld) {
+	var slots []store.Slot
+	for _, place := range [][2]string{{"a", "l"}, {"a", "m"}, {"b", "l"}, {"al", ""}} {
+		slots = append(slots, checkSlots(place[0], place[1])...)
+	}
+	drain := func() {
+		w.Helper()
+		for _, s := range slots {
+			w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, checkCapacity(s.Algorithm)))
+		}
+	}
+	drain()
+	for i, s := range slots {
+		w.reset(s)
+		for j, other := range slots {
+			left := int64(0)
+			if j <= i {
+				left = checkCapacity(other.Algorithm)
+			}
+			w.mustRemain(other, left)
+		}
+	}
+	drain()
+	w.reset(slots[1:5]...)
+	w.mustRemain(slots[0], 0)
+	w.mustRemain(slots[5], 0)
+	for _, s := range slots[1:5] {
+		w.mustRemain(s, checkCapacity(s.Algorithm))
+	}
+	// The parameters do not belong to the place.
+	w.mustRemain(slots[7], 0)
+	w.reset(store.Slot{Key: slots[7].Key, Limit: slots[7].Limit, Algorithm: algorithm.Must(algorithm.ParseSpec("gcra:1/24h"))})
+	w.mustRemain(slots[7], checkCapacity(slots[7].Algorithm))
+}
+
+func resetTwice(w *checkWorld) {
+	slots := checkSlots("a key", "l")
+	w.reset()
+	w.reset(slots...)
+	w.reset(slots...)
+	for _, s := range slots {
+		w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, 1))
+	}
+	w.reset(slots...)
+	w.reset(slots...)
+	for _, s := range slots {
+		w.mustRemain(s, checkCapacity(s.Algorithm))
+		w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, 1))
+	}
+
+	ctx := context.Background()
+	bad := []store.Slot{slots[0], {Limit: "l", Algorithm: slots[0].Algorithm}}
+	w.mustBeError("Reset of an empty key", w.store.Reset(ctx, bad), store.ErrInvalid, nil)
+	bad[1] = store.Slot{Key: "a key"}
+	w.mustBeError("Reset without an algorithm", w.store.Reset(ctx, bad), store.ErrInvalid, []store.Op{{Slot: bad[1]}})
+	bad[1] = slots[0]
+	w.mustBeError("Reset of a slot twice", w.store.Reset(ctx, bad), store.ErrDuplicateSlot, []store.Op{{Slot: bad[1]}})
+	w.mustRemain(slots[0], checkCapacity(slots[0].Algorithm)-1)
+}

@@ -1,0 +1,234 @@
+package conformance
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// takeChecks are about several ops in one Apply.
+func takeChecks() []Check {
+	return []Check{
+		checkOf("take/refused-changes-nothing", "X1",
+			"where one op of an Apply is denied, whichever it is, no slot is charged", takeRefused),
+		checkOf("take/decides-as-single-calls", "X2",
+			"ops in one Apply are decided as each would be alone, at the same instant", takeSingle),
+		checkOf("take/retry-after-is-tight", "X3",
+			"a refused Apply is refused until the microsecond before the longest RetryAfter of its ops, and committed at it", takeRetry),
+		checkOf("take/order-does-not-matter", "X4",
+			"the answer to an op, and what it leaves, do not depend on its place among the ops", takeOrder),
+		checkOf("take/same-slot-twice", "X5",
+			"an Apply or Peek that names a slot twice is refused with ErrDuplicateSlot and charges nothing", takeTwice),
+		checkOf("take/one-instant", "C8",
+			"all ops of a call are decided at one reading of the clock, the one that is returned", takeInstant),
+		checkOf("take/most-ops", "X1",
+			"an Apply of store.MaxOps ops is one step: committed as a whole or not at all", takeMost),
+	}
+}
+
+// mustBe fails unless an Apply ended as the check says.
+func (w *checkWorld) mustBe(committed bool, ops ...store.Op) {
+	w.Helper()
+	if got := w.apply(ops...); got != committed {
+		w.failf("committed is %t, and must be %t", got, committed)
+	}
+}
+
+// mustRemain looks at a slot and fails unless so much remains.
+func (w *checkWorld) mustRemain(s store.Slot, want int64) {
+	w.Helper()
+	ops := []store.Op{{Slot: s}}
+	w.peek(ops...)
+	if got := ops[0].Outcome.Remaining; got != want {
+		w.failf("%s has %d left, and must have %d", checkSlotText(s), got, want)
+	}
+}
+
+func takeRefused(w *checkWorld) {
+	slots := checkSlots("a", "l")
+	for denied := range slots {
+		w.startAt(checkStart)
+		spare := slots[denied]
+		// One unit each leaves all with something to lose but the one.
+		for i, s := range slots {
+			cost := int64(1)
+			if i == denied {
+				cost = checkCapacity(s.Algorithm)
+			}
+			w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, cost))
+		}
+		left := make([]int64, len(slots))
+		for i, s := range slots {
+			ops := []store.Op{{Slot: s}}
+			w.peek(ops...)
+			left[i] = ops[0].Outcome.Remaining
+		}
+		for _, cost := range []int64{1, checkCapacity(spare.Algorithm) + 1} {
+			ops := make([]store.Op, len(slots))
+			for i, s := range slots {
+				ops[i] = checkOp(s.Key, s.Limit, s.Algorithm, min(1, left[i]))
+			}
+			ops[denied].Request.Cost = cost
+			w.mustBe(false, ops...)
+			for i, s := range slots {
+				w.mustRemain(s, left[i])
+				if i != denied && ops[i].Outcome.Remaining != left[i] {
+					w.failf("op %d of a refused Apply is not answered as a look: %s", i, checkOutcomeText(ops[i].Outcome))
+				}
+			}
+		}
+	}
+}
+
+func takeSingle(w *checkWorld) {
+	for _, cost := range []int64{1, 2, 0, 3, 4, 6, 5, 1} {
+		together := make([]store.Op, 0, 7)
+		for _, s := range checkSlots("together", "") {
+			together = append(together, checkOp(s.Key, s.Limit, s.Algorithm, cost))
+		}
+		committed := w.apply(together...)
+		for i, s := range checkSlots("alone", "") {
+			alone := []store.Op{checkOp(s.Key, s.Limit, s.Algorithm, cost)}
+			if !committed {
+				w.peek(alone...) // nothing was charged together either
+			} else {
+				w.apply(alone...)
+			}
+			if committed && alone[0].Outcome != together[i].Outcome {
+				w.failf("%s is answered %s\n  and together with others %s", checkSlotText(s),
+					checkOutcomeText(alone[0].Outcome), checkOutcomeText(together[i].Outcome))
+			}
+			if alone[0].Outcome.Allowed != together[i].Outcome.Allowed {
+				w.failf("%s alone is allowed: %t, and together with others: %t", checkSlotText(s),
+					alone[0].Outcome.Allowed, together[i].Outcome.Allowed)
+			}
+		}
+		w.advance(450 * time.Millisecond)
+	}
+}
+
+func takeRetry(w *checkWorld) {
+	var ops []store.Op
+	for _, s := range checkSlots("a", "") {
+		if _, custom := s.Algorithm.(checkPause); custom {
+			continue // its wait would hide the others
+		}
+		ops = append(ops, checkOp(s.Key, s.Limit, s.Algorithm, 3))
+	}
+	w.mustBe(true, ops...)
+	for range 5 {
+		w.mustBe(false, ops...)
+		var longest time.Duration
+		for _, op := range ops {
+			longest = max(longest, op.Outcome.RetryAfter)
+		}
+		w.advance(longest - time.Microsecond)
+		w.mustBe(false, ops...)
+		w.advance(time.Microsecond)
+		w.mustBe(true, ops...)
+	}
+}
+
+func takeOrder(w *checkWorld) {
+	orders := [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
+	for _, costs := range [][3]int64{{1, 2, 3}, {1, 2, 5}, {6, 1, 1}, {4, 1, 0}} {
+		want := w.takeInOrder(orders[0], costs)
+		for _, order := range orders[1:] {
+			if got := w.takeInOrder(order, costs); got != want {
+				w.failf("with the ops in the order %v the answers are\n  %v\n  and in the order %v\n  %v", order, got, orders[0], want)
+			}
+		}
+	}
+}
+
+// takeInOrder takes three ops twice, in an order, and then looks at their
+// slots. It returns the answers by op, not by place.
+func (w *checkWorld) takeInOrder(order [3]int, costs [3]int64) (answers [3][3]algorithm.Outcome) {
+	w.Helper()
+	w.startAt(checkStart)
+	slots := checkSlots("a", "")
+	for round := range answers {
+		ops := make([]store.Op, len(order))
+		for place, i := range order {
+			ops[place] = store.Op{Slot: slots[2*i]} // GCRA, leaky bucket, sliding log
+			if round < 2 {
+				ops[place].Request.Cost = costs[i]
+			}
+		}
+		w.apply(ops...)
+		for place, i := range order {
+			answers[round][i] = ops[place].Outcome
+		}
+		w.advance(300 * time.Millisecond)
+	}
+	return answers
+}
+
+func takeTwice(w *checkWorld) {
+	slots := checkSlots("a key", "l")
+	// Among few ops and among many; with other parameters of the same kind.
+	other := algorithm.Must(algorithm.ParseSpec("gcra:9/1s"))
+	for _, among := range []int{0, 1, 5, 20} {
+		ops := []store.Op{checkOp("a key", "l", slots[0].Algorithm, 1)}
+		for i := range among {
+			ops = append(ops, checkOp("a key", string(rune('m'+i)), slots[0].Algorithm, 1))
+		}
+		ops = append(ops, checkOp("a key", "l", other, 1))
+		w.mustRefuse("a slot twice", store.ErrDuplicateSlot, ops...)
+		for i := range ops {
+			w.mustRemain(ops[i].Slot, checkCapacity(ops[i].Algorithm))
+		}
+	}
+	// What differs in key, limit or kind is not the same slot.
+	w.mustBe(true,
+		checkOp("a key", "l", slots[0].Algorithm, 1), checkOp("a key", "m", slots[0].Algorithm, 1),
+		checkOp("b key", "l", slots[0].Algorithm, 1), checkOp("a key", "l", slots[1].Algorithm, 1))
+}
+
+func takeInstant(w *checkWorld) {
+	const ops = 20
+	a := algorithm.Must(algorithm.ParseSpec("gcra:1/7us,burst=1000"))
+	for round := range 10 {
+		call := make([]store.Op, ops)
+		for i := range call {
+			call[i] = checkOp("a", string(rune('a'+i)), a, 3)
+		}
+		if round%2 == 1 {
+			slices.Reverse(call) // or times that are all late by as much would not show
+		}
+		w.clock.tick.Store(1000) // each reading is 1 µs later than the last
+		from := w.now()
+		at, _, err := w.call(call, true)
+		to := w.now()
+		w.clock.tick.Store(0)
+		w.tell("apply", call, err)
+		if err != nil || at < from || at > to {
+			w.failf("decided at %v, error %v; the clock showed %v to %v", at, err, from, to)
+		}
+		w.setClock(at)
+		want, _ := w.model.decide(at, call, true)
+		w.mustAnswer(at, call, want)
+		w.setClock(to)
+	}
+}
+
+func takeMost(w *checkWorld) {
+	a := algorithm.Must(algorithm.ParseSpec("fixed-window:2/1h"))
+	ops := make([]store.Op, store.MaxOps)
+	for i := range ops {
+		ops[i] = checkOp("a", "l"+string(rune('0'+i%10))+string(rune('0'+i/10%10))+string(rune('0'+i/100)), a, 1)
+	}
+	w.mustBe(true, ops...)
+	last := &ops[len(ops)-1]
+	last.Request.Cost = 2
+	w.mustBe(false, ops...)
+	last.Request.Cost = 1
+	w.mustBe(true, ops...)
+	w.mustBe(false, ops...)
+	for i := range ops {
+		ops[i].Request.Cost = 0
+	}
+	w.peek(ops...)
+}

@@ -1,0 +1,223 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/benbjohnson/clock"
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/store"
+)
+
+func openPlain(clk clock.Clock) store.Store { return newPlainStore(clk) }
+
+func checkNamed(t *testing.T, name string) conformance.Check {
+	t.Helper()
+	for _, c := range conformance.Checks() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %q", name)
+	return conformance.Check{}
+}
+
+func TestCheckNamesAreStableWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range conformance.Checks() {
+		if seen[c.Name] {
+			t.Errorf("two checks are named %q", c.Name)
+		}
+		seen[c.Name] = true
+		if !regexp.MustCompile(`^[a-z]+(/[a-z]+(-[a-z]+)*)+$`).MatchString(c.Name) {
+			t.Errorf("%q: a name is lower case, in parts joined by slashes", c.Name)
+		}
+		if !regexp.MustCompile(`^[A-Z]+[0-9]+( [A-Z]+[0-9]+)*$`).MatchString(c.Property) {
+			t.Errorf("%s: property %q", c.Name, c.Property)
+		}
+		if c.Rule == "" || strings.HasSuffix(c.Rule, ".") || c.Run == nil {
+			t.Errorf("%s: rule %q", c.Name, c.Rule)
+		}
+	}
+}
+
+// A failure is a story: the check, its rule, what was asked, what came and what
+// had to.
+func TestCheckFailureTellsTheStory(t *testing.T) {
+	c := checkNamed(t, "take/refused-changes-nothing")
+	err := c.Verify(func(clk clock.Clock) store.Store {
+		f := &faultyStore{plainStore: newPlainStore(clk)}
+		oneByOne(f)
+		return f
+	})
+	if err == nil {
+		t.Fatal("a store that charges a batch by half passes")
+	}
+	for _, part := range []string{c.Name, "X1", c.Rule, "apply", `"a"/"l" gcra:5/1s cost 1`, "got:", "want:", "Remaining:"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the failure does not show %q:\n%v", part, err)
+		}
+	}
+}
+
+func TestTimelineFailureShowsFileAndLine(t *testing.T) {
+	err := checkNamed(t, "timeline/take").Verify(func(clk clock.Clock) store.Store {
+		f := &faultyStore{plainStore: newPlainStore(clk)}
+		f.answer = func(op *store.Op) { op.Outcome.Remaining++ }
+		return f
+	})
+	const line = "testdata/take.txt:7: 0s rush u/min 1 times 16 admits 10"
+	if err == nil || !strings.Contains(err.Error(), line) {
+		t.Errorf("the failure does not show %q:\n%v", line, err)
+	}
+}
+
+func TestVerifyTurnsPanicsIntoFailures(t *testing.T) {
+	err := checkNamed(t, "look/changes-nothing").Verify(func(clk clock.Clock) store.Store {
+		return &faultyStore{plainStore: newPlainStore(clk), rewrite: func(*store.Op) { panic("not today") }}
+	})
+	if err == nil || !strings.Contains(err.Error(), "panic: not today") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerifyOfAnUnopenedStoreFails(t *testing.T) {
+	err := checkNamed(t, "look/changes-nothing").Verify(func(clock.Clock) store.Store { return nil })
+	if err == nil || !strings.Contains(err.Error(), "no store was opened") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerifySaysWhatDoesNotApply(t *testing.T) {
+	err := checkNamed(t, "boundary/bound-limit").Verify(openPlain)
+	if !errors.Is(err, conformance.ErrSkipped) || !strings.Contains(err.Error(), "does not offer store.Binder") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerifyWorksOutsideGoTest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a command, which takes some seconds")
+	}
+	out, err := exec.Command("go", "run", "./testdata/outside").CombinedOutput()
+	want := fmt.Sprintf("%d checks passed\n", len(conformance.Checks()))
+	if err != nil || string(out) != want {
+		t.Errorf("got %q, error %v; want %q", out, err, want)
+	}
+}
+
+func TestWaivedCheckIsSkippedWithItsReason(t *testing.T) {
+	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
+		f := &faultyStore{plainStore: newPlainStore(clk)}
+		f.rewrite = func(op *store.Op) { op.Key = op.Key[:min(200, len(op.Key))] }
+		return f
+	}, &conformance.Config{Waive: map[string]string{"key/long": "keys are cut off at 200 bytes"}})
+}
+
+// The tests below that must fail run as a process of their own.
+const failing = "WEIR_CONFORMANCE_MUST_FAIL"
+
+func mustFailWith(t *testing.T, parts ...string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-rapid.nofailfile", "-rapid.shrinktime=300ms")
+	cmd.Env = append(os.Environ(), failing+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("the test passes, and must not:\n%s", out)
+	}
+	for _, part := range parts {
+		if !strings.Contains(string(out), part) {
+			t.Errorf("the test fails without %q:\n%s", part, out)
+		}
+	}
+}
+
+func TestUnknownWaiverFails(t *testing.T) {
+	if os.Getenv(failing) == "" {
+		mustFailWith(t, `Config.Waive names "key/lang", and there is no such check`)
+		return
+	}
+	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store { return newPlainStore(clk) },
+		&conformance.Config{Waive: map[string]string{"key/lang": "a slip of the pen"}})
+}
+
+func TestRandomHistoryFailsWithASeedAndAStory(t *testing.T) {
+	if os.Getenv(failing) == "" {
+		mustFailWith(t, "--- FAIL: "+t.Name()+"/model/random-history", "-rapid.seed=", "model/random-history (P3)", "story, by the clock in µs:")
+		return
+	}
+	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
+		f := &faultyStore{plainStore: newPlainStore(clk)}
+		stepping(func(a algorithm.Algorithm, s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+			return a.Step(s, now+now%2, r)
+		})(f)
+		return f
+	}, nil)
+}
+
+// boundStore offers store.Binder on top of a plainStore.
+type boundStore struct {
+	*plainStore
+	charges int64 // how often a Bound charges; 1 is right
+}
+
+type boundLimit struct {
+	s    *boundStore
+	slot store.Slot
+}
+
+func (s *boundStore) Bind(limit string, a algorithm.Algorithm) (store.Bound, error) {
+	if err := store.ValidateLimit(a); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &boundLimit{s, store.Slot{Limit: limit, Algorithm: a}}, s.usable(context.Background())
+}
+
+func (b *boundLimit) op(key string, r algorithm.Request) []store.Op {
+	op := store.Op{Slot: b.slot, Request: r}
+	op.Key = key
+	return []store.Op{op}
+}
+
+func (b *boundLimit) Apply(ctx context.Context, key string, r algorithm.Request) (o algorithm.Outcome, at algorithm.Instant, err error) {
+	ops := b.op(key, r)
+	for range b.s.charges {
+		if at, _, err = b.s.Apply(ctx, ops); err != nil {
+			return o, 0, err
+		}
+	}
+	return ops[0].Outcome, at, nil
+}
+
+func (b *boundLimit) Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error) {
+	ops := b.op(key, r)
+	at, err := b.s.Peek(ctx, ops)
+	return ops[0].Outcome, at, err
+}
+
+func TestBoundLimitIsChecked(t *testing.T) {
+	expectFailures(t)
+	for _, name := range []string{"boundary/bound-limit", "model/random-history"} {
+		c := checkNamed(t, name)
+		for charges := int64(1); charges <= 2; charges++ {
+			err := c.Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), charges} })
+			if passes := err == nil; passes != (charges == 1) {
+				t.Errorf("%s on a Bound that charges %d times: %v", name, charges, err)
+			}
+		}
+	}
+	for _, name := range []string{"input/refused", "context/ended", "close/then-closed"} {
+		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), 1} }); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package conformance
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// timeChecks are about the clock, and about life times, which must never show.
+func timeChecks() []Check {
+	return []Check{
+		checkOf("clock/out-of-bounds", "C7",
+			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds),
+		checkOf("clock/epoch", "C7",
+			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch),
+		checkOf("expiry/never-decides", "T1 T2",
+			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps),
+		checkOf("expiry/clock-behind", "T1 C2",
+			"a clock that falls back by up to a second meets every state that it met before", expiryBehind),
+		checkOf("expiry/denied-and-looked-at", "T4 T5",
+			"a key that is only denied, or only looked at, becomes fresh when it was first said to", expirySteady),
+	}
+}
+
+func clockOutOfBounds(w *checkWorld) {
+	a := algorithm.Must(algorithm.ParseSpec("gcra:2/1h"))
+	w.mustBe(true, checkOp("a", "l", a, 1))
+	for _, bad := range []time.Time{time.Unix(-1, 0), time.UnixMicro(-1), time.Unix(0, -(1 << 62)), time.UnixMicro(int64(algorithm.MaxInstant) + 1)} {
+		good := w.now()
+		w.clock.nanos.Store(bad.UnixNano())
+		ops := []store.Op{checkOp("a", "l", a, 1)}
+		_, _, err := w.store.Apply(context.Background(), ops)
+		w.note("apply with the clock at %v: error %v", bad.UTC(), err)
+		if err == nil {
+			w.failf("with the clock at %v Apply gives %s, and must give an error", bad.UTC(), checkOutcomeText(ops[0].Outcome))
+		}
+		_, err = w.store.Peek(context.Background(), ops)
+		w.note("peek with the clock at %v: error %v", bad.UTC(), err)
+		if err == nil {
+			w.failf("with the clock at %v Peek gives %s, and must give an error", bad.UTC(), checkOutcomeText(ops[0].Outcome))
+		}
+		two := []store.Op{checkOp("a", "l", a, 1), checkOp("b", "l", a, 1)}
+		if _, _, err = w.store.Apply(context.Background(), two); err == nil {
+			w.failf("with the clock at %v Apply of two ops gives no error", bad.UTC())
+		}
+		w.setClock(good)
+		w.mustRemain(ops[0].Slot, 1)
+		w.mustRemain(two[1].Slot, 2)
+	}
+}
+
+func clockEpoch(w *checkWorld) {
+	w.startAt(0)
+	for _, k := range checkKinds() {
+		for i, a := range k.limits {
+			limit := string(rune('a' + i))
+			capacity := checkCapacity(a)
+			w.mustBe(true, checkOp("a", limit, a, capacity))
+			w.mustBe(false, checkOp("a", limit, a, 1))
+		}
+	}
+}
+
+// expiryKeeps empties short-lived keys and asks 1 µs before they are fresh, with
+// other keys used in between, so that a store has reason to clean up.
+func expiryKeeps(w *checkWorld) {
+	limits := checkLimits("gcra:1000/1s,burst=1", "gcra:1/7us", "gcra:1/1500us", "gcra:7/3s", "gcra:1/1h",
+		"token-bucket:1/999us", "token-bucket:1/1001us", "leaky-bucket:1/1999us", "leaky-bucket:1/2500ms",
+		"fixed-window:1/1ms", "fixed-window:1/1s", "fixed-window:1/61s", "fixed-window:2/7us",
+		"sliding-log:1/1ms", "sliding-log:1/1001us", "sliding-log:2/90s",
+		"sliding-counter:1/1ms", "sliding-counter:1/333us", "sliding-counter:5/10s")
+	for _, a := range limits {
+		for _, start := range []algorithm.Instant{0, checkStart, checkStart + 999, checkStart + 123_457} {
+			w.startAt(start)
+			capacity := checkCapacity(a)
+			ops := []store.Op{checkOp("a", "l", a, capacity)}
+			w.mustBe(true, ops...)
+			reset := ops[0].Outcome.ResetAfter
+			due := w.now() + algorithm.Instant(reset/time.Microsecond)
+			for _, at := range []algorithm.Instant{w.now() + (due-w.now())/2, due - 1} {
+				w.setClock(at)
+				w.mustBe(true, checkOp("b", "l", a, 0), checkOp("c", "m", a, 1))
+				w.mustBe(false, checkOp("a", "l", a, capacity))
+				w.reset(store.Slot{Key: "c", Limit: "m", Algorithm: a})
+			}
+			w.setClock(due)
+			w.mustBe(true, checkOp("a", "l", a, capacity))
+		}
+	}
+}
+
+func expiryBehind(w *checkWorld) {
+	for _, k := range checkKinds() {
+		for _, a := range k.limits {
+			w.startAt(checkStart)
+			capacity := checkCapacity(a)
+			ops := []store.Op{checkOp("a", "l", a, capacity)}
+			w.mustBe(true, ops...)
+			due := w.now() + algorithm.Instant(ops[0].Outcome.ResetAfter/time.Microsecond)
+			const second = algorithm.Instant(time.Second / time.Microsecond)
+			for _, ahead := range []algorithm.Instant{due, due + second/2, due + second - 1} {
+				w.setClock(ahead)
+				w.mustBe(true, checkOp("b", "l", a, 1)) // somebody else is served then
+				w.reset(store.Slot{Key: "b", Limit: "l", Algorithm: a})
+				w.setClock(max(due-1, ahead-second))
+				w.mustBe(ahead-second >= due, checkOp("a", "l", a, capacity))
+				w.peek(checkOp("a", "l", a, 0))
+			}
+		}
+	}
+}
+
+func expirySteady(w *checkWorld) {
+	for _, k := range checkKinds() {
+		for _, a := range k.limits {
+			w.startAt(checkStart)
+			capacity := checkCapacity(a)
+			ops := []store.Op{checkOp("a", "l", a, capacity)}
+			w.mustBe(true, ops...)
+			due := w.now() + algorithm.Instant(ops[0].Outcome.ResetAfter/time.Microsecond)
+			step := max(1, (due-w.now())/8)
+			for at := w.now(); at < due; at = at + step {
+				w.setClock(at)
+				w.mustBe(false, checkOp("a", "l", a, capacity))
+				w.mustBe(true, checkOp("a", "l", a, 0))
+				w.peek(ops...)
+			}
+			w.setClock(due)
+			w.mustBe(true, ops...)
+		}
+	}
+}

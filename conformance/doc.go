@@ -1,0 +1,33 @@
+// Package conformance holds what must be true of every algorithm and of every
+// store, as tests that anybody can run: the laws of an algorithm, and the
+// checks of a store.
+//
+// # An algorithm of your own
+//
+// One call checks the laws, for an algorithm with fixed parameters:
+//
+//	func TestQuota(t *testing.T) {
+//		conformance.TestAlgorithm(t, quota{limit: 5, length: time.Minute})
+//	}
+//
+// A law is broken by a history: readings of a clock that may go back, and costs,
+// drawn at random around what the last answers promised. A failure names the law
+// and its rule and shows the shortest history found. Where the parameters should
+// be drawn as well, or the state come from other parameters, loop over Laws and
+// call Check inside rapid.Check.
+//
+// # A store of your own
+//
+// TestStore runs all checks against a store, each in a subtest, against stores
+// of its own. What a store adds to a decision of its algorithm, or loses of it,
+// is a failure: the pure functions of package algorithm say what is right.
+//
+// # Names
+//
+// Each law and check is named for what it demands and carries its rule, one
+// sentence. Names are stable: checks can be waived by them, with a reason. The
+// short name in front of a law (P1, L2, M7 …) stands for a property: P for pure
+// functions and states, S for what may be admitted, L for waits, M for
+// monotony, E for equivalences, C for clocks, K for changed limits and I for
+// inputs.
+package conformance

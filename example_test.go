@@ -1,0 +1,289 @@
+package weir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/benbjohnson/clock"
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+// newExample returns a store whose clock is moved by hand, so that the examples
+// always say the same.
+func newExample() (*memorystore.Store, *clock.Mock) {
+	mock := clock.NewMock()
+	mock.Set(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	states, err := memorystore.New(&memorystore.Options{Clock: mock})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return states, mock
+}
+
+func Example() {
+	states, err := memorystore.New(nil) // the default clock
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer states.Close()
+	limit, err := algorithm.NewGCRA(algorithm.PerMinute(100), 20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	limiter, err := weir.New(states, limit, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	d, err := limiter.Allow(context.Background(), "user:7")
+	switch {
+	case err != nil:
+		log.Fatal(err) // no decision: whether to serve is up to you
+	case d.Allowed:
+		fmt.Println("served,", d.Remaining, "more at once")
+	default:
+		fmt.Println("come back in", d.RetryAfter)
+	}
+	// Output: served, 19 more at once
+}
+
+func ExampleNew() {
+	states, _ := newExample()
+	defer states.Close()
+	perMinute := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerMinute(2)))
+
+	// Two limits for the same keys need two names.
+	reads, err := weir.New(states, perMinute, &weir.Options{Name: "reads"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	writes, err := weir.New(states, perMinute, &weir.Options{Name: "writes"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, _ := reads.AllowN(context.Background(), "user:7", 2)
+	w, _ := writes.Allow(context.Background(), "user:7")
+	fmt.Println(r.Remaining, w.Remaining)
+
+	_, err = weir.New(nil, perMinute, nil)
+	fmt.Println(err, errors.Is(err, store.ErrInvalid))
+	// Output:
+	// 0 1
+	// store: invalid input: store nil is not allowed: must be a store true
+}
+
+func ExampleLimiter_Allow() {
+	states, mock := newExample()
+	defer states.Close()
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ask := func() {
+		d, err := limiter.Allow(context.Background(), "user:7")
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.Allowed, d.Remaining, d.RetryAfter, d.ResetAfter)
+	}
+	for range 4 {
+		ask()
+	}
+	mock.Add(time.Second)
+	ask()
+	// Output:
+	// true 2 0s 1s
+	// true 1 0s 2s
+	// true 0 0s 3s
+	// false 0 1s 3s
+	// true 0 0s 3s
+}
+
+func ExampleLimiter_AllowN() {
+	states, _ := newExample()
+	defer states.Close()
+	// Tokens of a language model: 90,000 a minute, at most 40,000 at once.
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewTokenBucket(algorithm.PerMinute(90_000), 40_000)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, tokens := range []int64{30_000, 25_000, 50_000} {
+		d, err := limiter.AllowN(context.Background(), "org:3", tokens)
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch {
+		case d.Allowed:
+			fmt.Println(tokens, "taken,", d.Remaining, "left")
+		case d.RetryAfter == weir.Never:
+			fmt.Println(tokens, "will never fit")
+		default:
+			fmt.Println(tokens, "after", d.RetryAfter)
+		}
+	}
+	_, err = limiter.AllowN(context.Background(), "org:3", -1)
+	fmt.Println(err)
+	// Output:
+	// 30000 taken, 10000 left
+	// 25000 after 10s
+	// 50000 will never fit
+	// store: invalid input: op 0: Request.Cost -1 is not allowed: must be 0 or more
+}
+
+func ExampleLimiter_Peek() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewSlidingLog(algorithm.PerHour(100))), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := limiter.AllowN(context.Background(), "user:7", 30); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 { // a look takes nothing
+		d, err := limiter.Peek(context.Background(), "user:7")
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.Remaining, "of", d.Limit, "until", d.At.Add(d.ResetAfter).Format(time.TimeOnly))
+	}
+	// Output:
+	// 70 of 100 until 13:00:00
+	// 70 of 100 until 13:00:00
+}
+
+func ExampleLimiter_PeekN() {
+	states, _ := newExample()
+	defer states.Close()
+	// A queue: one start each 100 ms, at most 20 of them waiting or in service.
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewLeakyBucket(algorithm.PerSecond(10), 20)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := limiter.AllowN(context.Background(), "mailer", 5); err != nil {
+		log.Fatal(err)
+	}
+	d, err := limiter.PeekN(context.Background(), "mailer", 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("ten more would fit:", d.Allowed, "and start after", d.Delay)
+	// Output: ten more would fit: true and start after 500ms
+}
+
+func ExampleLimiter_Reset() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(5))), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := limiter.AllowN(ctx, "user:7", 5); err != nil {
+		log.Fatal(err)
+	}
+	if err := limiter.Reset(ctx, "user:7"); err != nil { // support has decided
+		log.Fatal(err)
+	}
+	d, err := limiter.Allow(ctx, "user:7")
+	fmt.Println(d.Allowed, d.Remaining, err)
+	// Output: true 4 <nil>
+}
+
+func ExampleLimiter_Close() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter, err := weir.New(states, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(limiter.Close())
+	_, err = limiter.Allow(context.Background(), "user:7")
+	fmt.Println(errors.Is(err, store.ErrClosed))
+	// Output:
+	// <nil>
+	// true
+}
+
+// exampleOps are the limits of one request, for an address and for a user.
+func exampleOps() []store.Op {
+	return []store.Op{
+		{
+			Slot: store.Slot{
+				Key:       "203.0.113.7",
+				Limit:     "burst",
+				Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(10), 20)),
+			},
+			Request: algorithm.Request{Cost: 1},
+		},
+		{
+			Slot: store.Slot{
+				Key:       "user:7",
+				Limit:     "daily",
+				Algorithm: algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(2))),
+			},
+			Request: algorithm.Request{Cost: 1},
+		},
+	}
+}
+
+func ExampleNewTaker() {
+	states, _ := newExample()
+	defer states.Close()
+	taker, err := weir.NewTaker(states, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := taker.Take(context.Background(), exampleOps()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Allowed, r.Decisions[0].Remaining, r.Decisions[1].Remaining)
+	// Output: true 19 1
+}
+
+func ExampleTaker_Take() {
+	states, _ := newExample()
+	defer states.Close()
+	taker, err := weir.NewTaker(states, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		r, err := taker.Take(context.Background(), exampleOps()...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		// Denied by the day: the address is not charged for it.
+		fmt.Println(r.Allowed, r.Decisions[0].Remaining, r.Decisions[1].Remaining, "binding:", r.Binding, r.RetryAfter)
+	}
+	// Output:
+	// true 19 1 binding: 1 0s
+	// true 18 0 binding: 1 0s
+	// false 18 0 binding: 1 12h0m0s
+}
+
+func ExampleTaker_Peek() {
+	states, _ := newExample()
+	defer states.Close()
+	taker, err := weir.NewTaker(states, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		r, err := taker.Peek(context.Background(), exampleOps()...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Allowed, r.Decisions[r.Binding].Remaining)
+	}
+	// Output:
+	// true 1
+	// true 1
+}

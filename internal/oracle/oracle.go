@@ -1,0 +1,188 @@
+// Package oracle decides requests in the most literal way there is, to check
+// package algorithm against. It keeps naive state in exact rationals (every
+// admitted request where the algorithm is a log), knows of each algorithm
+// nothing but when it admits a cost and what taking it changes, and finds
+// everything else (what remains, how long to wait, when the key is as new) by
+// search over that predicate.
+//
+// It was written from the definitions, not from the code that it checks, and
+// imports none of it. It is slow, and for tests and simulations only.
+package oracle
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// Kind names an algorithm, in the words that a spec starts with.
+type Kind string
+
+// The kinds that New knows.
+const (
+	GCRA           Kind = "gcra"
+	TokenBucket    Kind = "token-bucket"
+	LeakyBucket    Kind = "leaky-bucket"
+	FixedWindow    Kind = "fixed-window"
+	SlidingLog     Kind = "sliding-log"
+	SlidingCounter Kind = "sliding-counter"
+)
+
+// Kinds returns all kinds, in a fixed order.
+func Kinds() []Kind {
+	return []Kind{GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingLog, SlidingCounter}
+}
+
+// Windowed reports whether k counts in windows: its capacity is its limit.
+func (k Kind) Windowed() bool {
+	return k == FixedWindow || k == SlidingLog || k == SlidingCounter
+}
+
+// Never is the RetryAfter of a cost that no wait will get admitted.
+const Never int64 = -1
+
+// Outcome is the answer to one request. Times are whole µs from the instant of
+// the decision.
+type Outcome struct {
+	Allowed    bool
+	Limit      int64 // the capacity
+	Remaining  int64 // the largest cost admitted at the same instant, after this decision
+	RetryAfter int64 // 0 when allowed; else the least wait after which it is admitted, or Never
+	ResetAfter int64 // the least wait after which the key acts as one that was never used
+	Delay      int64 // leaky bucket: the wait for one's turn, rounded up
+}
+
+// parameters of a limit. Capacity equals limit for the windowed kinds.
+type parameters struct {
+	limit, period, capacity int64
+	units, per              *big.Int // L/P in lowest terms: T = per/units µs
+}
+
+// model is the naive state of one key under one kind. Instants are µs. A model
+// never changes but by take.
+type model interface {
+	// admits reports whether a cost of at least 1 would be admitted at now,
+	// if no bound on the delay were given.
+	admits(p *parameters, now, cost int64) bool
+	// take records that cost was admitted at now.
+	take(p *parameters, now, cost int64)
+	// fresh reports whether, from now on, the key acts as one never used.
+	fresh(p *parameters, now int64) bool
+	// turn returns the wait, in µs, for the turn of a unit admitted at now.
+	turn(p *parameters, now int64) *big.Rat
+	// clone returns an independent copy.
+	clone() model
+	fmt.Stringer
+}
+
+// Oracle is one key under one limit. It is not safe for concurrent use.
+type Oracle struct {
+	kind  Kind
+	p     parameters
+	state model
+}
+
+// New returns a fresh key under limit units per period µs. capacity is the
+// burst or capacity of a GCRA, token bucket or leaky bucket; the windowed kinds
+// ignore it. New checks no bounds: numbers have no size here. It panics on an
+// unknown kind and on parameters below 1.
+func New(kind Kind, limit, period, capacity int64) *Oracle {
+	o := &Oracle{kind: kind}
+	switch kind {
+	case GCRA:
+		o.state = &arrival{}
+	case LeakyBucket:
+		o.state = &arrival{queue: true}
+	case TokenBucket:
+		o.state = &bucket{}
+	case FixedWindow:
+		o.state = &counted{}
+	case SlidingLog:
+		o.state = &logged{}
+	case SlidingCounter:
+		o.state = &weighted{}
+	default:
+		panic("oracle: unknown kind " + string(kind))
+	}
+	o.SetParameters(limit, period, capacity)
+	return o
+}
+
+// SetParameters puts the key under other parameters. It changes no state: what
+// the old state means under the new parameters is decided when it is read, so a
+// change and a change back with nothing between them have no effect.
+func (o *Oracle) SetParameters(limit, period, capacity int64) {
+	if o.kind.Windowed() {
+		capacity = limit
+	}
+	if limit < 1 || period < 1 || capacity < 1 {
+		panic(fmt.Sprintf("oracle: limit %d, period %d, capacity %d", limit, period, capacity))
+	}
+	rate := big.NewRat(limit, period)
+	o.p = parameters{limit, period, capacity, rate.Num(), rate.Denom()}
+}
+
+// SetArrival makes at, in µs since the epoch, the theoretical arrival time of a
+// GCRA or the instant at which the queue of a leaky bucket is empty.
+func (o *Oracle) SetArrival(at *big.Rat) { o.state.(*arrival).at = new(big.Rat).Set(at) }
+
+// Turn returns the exact wait, in µs, for the turn of a unit that a leaky
+// bucket admits at now: Delay before it is rounded up. 0 for the other kinds.
+func (o *Oracle) Turn(now int64) *big.Rat { return o.state.turn(&o.p, now) }
+
+// Clone returns a copy that shares nothing with o.
+func (o *Oracle) Clone() *Oracle {
+	c := *o
+	c.state = o.state.clone()
+	return &c
+}
+
+// String returns the state. Keys of one kind with equal strings and equal
+// parameters decide equally for ever.
+func (o *Oracle) String() string { return o.state.String() }
+
+// Decide decides a request of cost ≥ 0 at the instant now and keeps the state
+// after it. maxDelay bounds the Delay of a leaky bucket, as it does in a
+// request: 0 is no bound, and the other kinds ignore it.
+func (o *Oracle) Decide(now, cost int64, maxDelay time.Duration) Outcome {
+	return o.decide(now, cost, maxDelay, bisection{})
+}
+
+// DecideByScan is Decide with every search done by trying all values in turn.
+// It does not rely on any predicate being monotone, and is for small numbers.
+func (o *Oracle) DecideByScan(now, cost int64, maxDelay time.Duration) Outcome {
+	return o.decide(now, cost, maxDelay, scan{})
+}
+
+func (o *Oracle) decide(now, cost int64, maxDelay time.Duration, s searcher) Outcome {
+	admits := func(d int64) bool {
+		return o.state.admits(&o.p, now+d, cost) && o.inTime(now+d, maxDelay)
+	}
+	answer := Outcome{Limit: o.p.capacity, Allowed: cost == 0 || admits(0)}
+	switch {
+	case answer.Allowed:
+		answer.Delay = ceil(o.state.turn(&o.p, now))
+		if cost > 0 {
+			o.state.take(&o.p, now, cost)
+		}
+	case cost > o.p.capacity:
+		answer.RetryAfter = Never
+	default:
+		answer.RetryAfter = s.least(1, admits)
+	}
+	answer.Remaining = s.greatest(o.p.capacity, func(n int64) bool {
+		return n == 0 || o.state.admits(&o.p, now, n)
+	})
+	answer.ResetAfter = s.least(0, func(d int64) bool { return o.state.fresh(&o.p, now+d) })
+	return answer
+}
+
+// inTime reports whether the turn of a unit admitted at now, rounded up to
+// whole µs, is within the bound.
+func (o *Oracle) inTime(now int64, bound time.Duration) bool {
+	if bound == 0 {
+		return true
+	}
+	delay := new(big.Int).Mul(big.NewInt(ceil(o.state.turn(&o.p, now))), big.NewInt(int64(time.Microsecond)))
+	return delay.Cmp(big.NewInt(int64(bound))) <= 0
+}

@@ -1,0 +1,59 @@
+package oracle
+
+import (
+	"fmt"
+	"math/big"
+)
+
+// weighted is the state of a sliding counter: where its window starts, the count
+// of it and of the window before. Counts of 0 are a key that was never used.
+//
+//	e = max(now, start), s = ⌊e/W⌋·W; the counts are carried while start ≥ s; cur
+//	becomes prev when start ≥ s − W; estimate = ⌈prev·(W − (e − s))/W⌉; admitted
+//	iff estimate + cur + n ≤ L; then start = max(start, s)
+type weighted struct{ start, cur, prev int64 }
+
+// view is a weighted as it is seen at an instant.
+type view struct{ start, cur, prev, estimate int64 }
+
+func (w *weighted) view(p *parameters, now int64) view {
+	e := now
+	if w.cur != 0 || w.prev != 0 {
+		e = max(now, w.start)
+	}
+	start := windowStart(p, e)
+	v := view{start: start}
+	switch {
+	case w.cur == 0 && w.prev == 0:
+	case w.start >= start:
+		v = view{start: w.start, cur: w.cur, prev: w.prev}
+	case w.start >= start-p.period:
+		v.prev = w.cur
+	}
+	left := p.period - (e - start)
+	v.estimate = ceilDivide(times(v.prev, big.NewInt(left)), big.NewInt(p.period)).Int64()
+	return v
+}
+
+func (w *weighted) admits(p *parameters, now, cost int64) bool {
+	v := w.view(p, now)
+	return fits(p, big.NewInt(v.estimate+v.cur), cost)
+}
+
+func (w *weighted) take(p *parameters, now, cost int64) {
+	v := w.view(p, now)
+	w.start, w.cur, w.prev = v.start, v.cur+cost, v.prev
+}
+
+func (w *weighted) fresh(p *parameters, now int64) bool {
+	v := w.view(p, now)
+	return v.cur == 0 && v.prev == 0
+}
+
+func (w *weighted) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
+
+func (w *weighted) clone() model { c := *w; return &c }
+
+func (w *weighted) String() string {
+	return fmt.Sprintf("%d and %d before, from %d", w.cur, w.prev, w.start)
+}

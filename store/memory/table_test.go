@@ -1,0 +1,188 @@
+package memorystore
+
+import (
+	"fmt"
+	"hash/maphash"
+	"testing"
+	"unique"
+
+	"github.com/weirgo/weir/algorithm"
+	"pgregory.net/rapid"
+)
+
+// tableModel is a table beside Go's map, with a hash that can be made poor.
+type tableModel struct {
+	*rapid.T
+	table table
+	want  map[tableSlot]int64
+	hash  func(key string, n unique.Handle[name]) uint64
+}
+
+type tableSlot struct {
+	key  string
+	name unique.Handle[name]
+}
+
+// mustAgree compares all of the table with the map, and looks into it: no place
+// may name a free record, and every record must be found from its home.
+func (m *tableModel) mustAgree() {
+	m.Helper()
+	if m.table.count != len(m.want) {
+		m.Fatalf("the table counts %d slots, and holds %d", m.table.count, len(m.want))
+	}
+	for s, value := range m.want {
+		r := m.table.find(m.hash(s.key, s.name), s.key, s.name)
+		if r == nil || r.state.Word(0) != value {
+			m.Fatalf("%q: got %+v, want the value %d", s.key, r, value)
+		}
+	}
+	filled := 0
+	for _, p := range m.table.places {
+		if p == 0 {
+			continue
+		}
+		filled++
+		if r := m.table.record(uint32(p) - 1); r.key == "" {
+			m.Fatalf("a place names the free record %d", uint32(p)-1)
+		}
+	}
+	if filled != m.table.count || filled*4 > len(m.table.places)*3 {
+		m.Fatalf("%d of %d places are filled, for %d slots", filled, len(m.table.places), m.table.count)
+	}
+}
+
+func TestTableIsAMap(t *testing.T) {
+	seed := maphash.MakeSeed()
+	names := []unique.Handle[name]{unique.Make(name{"", "gcra/1"}), unique.Make(name{"l", "gcra/1"})}
+	rapid.Check(t, func(t *rapid.T) {
+		// Few bits make many slots share a home or a whole hash, and clusters
+		// wrap around the end.
+		bits := rapid.SampledFrom([]uint64{0, 1<<32 - 1<<30, 3 << 32, 0xff << 32, 1<<64 - 1}).Draw(t, "bits of the hash")
+		m := &tableModel{T: t, want: map[tableSlot]int64{}}
+		m.hash = func(key string, n unique.Handle[name]) uint64 {
+			return (maphash.String(seed, key) ^ maphash.Comparable(seed, n)) & bits
+		}
+		keys := rapid.IntRange(1, 400).Draw(t, "keys")
+		for step := range rapid.IntRange(1, 600).Draw(t, "steps") {
+			s := tableSlot{fmt.Sprint(rapid.IntRange(1, keys).Draw(t, "key")), rapid.SampledFrom(names).Draw(t, "name")}
+			hash := m.hash(s.key, s.name)
+			_, held := m.want[s]
+			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			case 0:
+				m.table = m.table.compacted(func(r *record) uint64 { return m.hash(r.key, r.name) })
+			case 1, 2, 3:
+				if removed := m.table.remove(hash, s.key, s.name); removed != held {
+					t.Fatalf("remove %q: %t, held: %t", s.key, removed, held)
+				}
+				delete(m.want, s)
+			default:
+				r := m.table.find(hash, s.key, s.name)
+				if (r != nil) != held {
+					t.Fatalf("find %q: %+v, held: %t", s.key, r, held)
+				}
+				if r == nil {
+					var number uint32
+					r, number = m.table.insert(hash, s.key, s.name)
+					if m.table.record(number) != r || !r.state.Fresh() || r.expiry != 0 {
+						t.Fatalf("a new record is %+v", r)
+					}
+				}
+				r.state = algorithm.NewState(int64(step))
+				m.want[s] = int64(step)
+			}
+			if step%50 == 0 {
+				m.mustAgree()
+			}
+		}
+		m.mustAgree()
+	})
+}
+
+// Records are used again before new ones are made, in whatever order they were
+// freed, so a table that breathes does not grow.
+func TestTableReusesFreedRecords(t *testing.T) {
+	var tab table
+	n := unique.Make(name{"", "gcra/1"})
+	hash := func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }
+	key := func(i int) string { return fmt.Sprint(i) }
+	const slots = 3 * pageSize
+	for i := range slots {
+		tab.insert(hash(i), key(i), n)
+	}
+	places := len(tab.places)
+	for round := range 20 {
+		for i := round % 3; i < slots; i += 3 {
+			if !tab.remove(hash(i), key(i), n) {
+				t.Fatalf("round %d: slot %d is gone", round, i)
+			}
+		}
+		for i := round % 3; i < slots; i += 3 {
+			tab.insert(hash(i), key(i), n)
+		}
+	}
+	if tab.used != slots || len(tab.pages) != slots/pageSize || len(tab.places) != places {
+		t.Errorf("%d slots take %d records, %d pages, %d places; at first %d places", slots, tab.used, len(tab.pages), len(tab.places), places)
+	}
+}
+
+// Only the first page starts small, and no page moves once it is full: records
+// of earlier pages stay where they are.
+func TestTablePagesGrowAndStay(t *testing.T) {
+	var tab table
+	n := unique.Make(name{"", "gcra/1"})
+	var first *record
+	for i := range 2*pageSize + 1 {
+		r, number := tab.insert(uint64(i)<<32, fmt.Sprint(i), n)
+		if int(number) != i {
+			t.Fatalf("record %d has the number %d", i, number)
+		}
+		switch i {
+		case 0:
+			if len(tab.pages[0]) != 4 {
+				t.Errorf("the first page starts with %d records", len(tab.pages[0]))
+			}
+		case pageSize - 1:
+			first = tab.record(0)
+		case 2 * pageSize:
+			if tab.record(0) != first || len(tab.pages) != 3 || len(tab.pages[2]) != pageSize {
+				t.Errorf("a full page has moved, or %d pages of %d", len(tab.pages), len(tab.pages[2]))
+			}
+		}
+		r.state = algorithm.NewState(int64(i))
+	}
+}
+
+func TestTableCompactsWhatIsMostlyFree(t *testing.T) {
+	var tab table
+	n := unique.Make(name{"", "gcra/1"})
+	h := func(i int) uint64 { return uint64(i+1) * 0x9e3779b97f4a7c15 }
+	const slots = 10 * pageSize
+	for i := range slots {
+		tab.insert(h(i), fmt.Sprint(i), n)
+	}
+	for i := range slots {
+		if sparse := tab.sparse(); sparse != (slots > 4*tab.count+pageSize) {
+			t.Fatalf("with %d of %d records used: sparse is %t", tab.count, slots, sparse)
+		}
+		if i%20 != 0 {
+			tab.remove(h(i), fmt.Sprint(i), n)
+		}
+	}
+	kept := tab.count
+	small := tab.compacted(func(r *record) uint64 {
+		var i int
+		fmt.Sscan(r.key, &i)
+		return h(i)
+	})
+	if small.count != kept || int(small.used) != kept || small.free != 0 || len(small.pages) != (kept+pageSize-1)/pageSize {
+		t.Errorf("%d slots take %d records on %d pages, first free %d", small.count, small.used, len(small.pages), small.free)
+	}
+	for i := 0; i < slots; i += 20 {
+		if small.find(h(i), fmt.Sprint(i), n) == nil {
+			t.Errorf("slot %d is gone", i)
+		}
+	}
+	if none := (&table{}).compacted(nil); none.count != 0 || none.places != nil || none.pages != nil {
+		t.Errorf("an empty table becomes %+v", none)
+	}
+}
