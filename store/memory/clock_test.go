@@ -150,7 +150,10 @@ func TestDecisionIsNotMadeBeforeTheLastOneOfItsShard(t *testing.T) {
 	}
 	last := later
 	for _, call := range []func() (algorithm.Instant, error){
-		func() (algorithm.Instant, error) { at, _, err := s.Apply(context.Background(), ops[:1]); return at, err },
+		func() (algorithm.Instant, error) {
+			at, _, err := s.Apply(context.Background(), ops[:1])
+			return at, err
+		},
 		func() (algorithm.Instant, error) { at, _, err := s.Apply(context.Background(), ops); return at, err },
 		func() (algorithm.Instant, error) { return s.Peek(context.Background(), ops[:1]) },
 		func() (algorithm.Instant, error) { return s.Peek(context.Background(), ops) },
