@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -101,15 +102,15 @@ func closeThenClosed(w *checkWorld) {
 }
 
 func closeInUse(w *checkWorld) {
-	a := algorithm.Must(algorithm.ParseSpec("gcra:1000000/1h"))
-	const callers, calls = 8, 200
+	a := algorithm.Must(algorithm.ParseSpec("fixed-window:1000000000000/1h"))
+	const callers = 8
 	problems := make(chan error, callers)
-	var started, done sync.WaitGroup
+	var started, ended sync.WaitGroup
 	started.Add(callers)
 	for i := range callers {
-		done.Go(func() {
+		ended.Go(func() {
 			key := string(rune('a' + i))
-			for n := range calls {
+			for n := 0; ; n++ {
 				_, committed, err := w.store.Apply(context.Background(), []store.Op{checkOp(key, "", a, 1), checkOp("all", key, a, 1)})
 				if n == 0 {
 					started.Done()
@@ -118,7 +119,7 @@ func closeInUse(w *checkWorld) {
 					return
 				}
 				if err != nil || !committed {
-					problems <- errors.Join(errors.New("an Apply beside Close was neither committed nor closed"), err)
+					problems <- fmt.Errorf("beside Close, Apply gives committed %t, error %w", committed, err)
 					return
 				}
 			}
@@ -128,7 +129,7 @@ func closeInUse(w *checkWorld) {
 	if err := w.store.Close(); err != nil {
 		w.Errorf("Close: %v", err)
 	}
-	w.mustEnd(&done)
+	w.mustEnd(&ended)
 	close(problems)
 	for err := range problems {
 		w.failf("%v", err)

@@ -92,10 +92,11 @@ func fail(errs io.Writer, err error) int {
 	if usage := (usageError{}); errors.As(err, &usage) {
 		return misuse(errs, err)
 	}
-	fmt.Fprintf(errs, "weir: %v\n", err)
 	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(errs, "weir: interrupted")
 		return exitInterrupted
 	}
+	fmt.Fprintf(errs, "weir: %v\n", err)
 	return exitFailed
 }
 

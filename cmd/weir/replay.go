@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -46,7 +44,7 @@ Time comes from the trace, not from the clock. A JSON Lines event is
   {"at_us":1700000000000000,"key":"user:1","cost":1}
 Lines that cannot be used are counted and shown; they do not change the exit status.
 
-Exit status: 0 done, 1 failed, 2 wrong usage.
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
 Example: weir replay --limit gcra:100/1m,burst=20 access.log`
 }
@@ -61,8 +59,8 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return usageError{fmt.Errorf("--key: %w", err)}
 	}
-	if c.Decisions == "-" && c.JSON == "-" {
-		return usageError{errors.New("--decisions and --json cannot both be standard output")}
+	if c.Decisions != "" && c.Decisions == c.JSON {
+		return usageError{fmt.Errorf("--decisions and --json are both %q: must be two places", c.JSON)}
 	}
 	clock := &traceClock{}
 	states, err := openStore(c.Store, clock)
@@ -75,32 +73,45 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 
-	input, name, err := c.open(s)
+	input, err := openSource(ctx, c.Trace, s.in)
 	if err != nil {
 		return err
 	}
 	defer input.Close()
+	if err := errors.Join(input.spare("--decisions", c.Decisions), input.spare("--json", c.JSON)); err != nil {
+		return err
+	}
 	reader, err := trace.Open(input, &trace.Options{Format: c.Format, Key: key, Sort: c.Sort})
 	if err != nil {
 		if option := trace.OptionError(""); errors.As(err, &option) {
-			return usageError{err}
+			return usageError{fmt.Errorf("--key: %w", err)} // the parser has checked the others
 		}
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", input.name, err)
 	}
 	events := trace.NewAhead(reader)
-	defer func() { err = errors.Join(err, events.Close()) }()
+	defer func() { err = errors.Join(err, input.Close(), events.Close()) }()
 
 	decisions, err := create(c.Decisions, s)
 	if err != nil {
+		return fmt.Errorf("--decisions: %w", err)
+	}
+	defer decisions.Close()
+	summary, err := create(c.JSON, s) // now, so that no long replay is for nothing
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	defer summary.Close()
+
+	collected, err := decide(ctx, events, limiter, clock, decisions)
+	if err != nil {
 		return err
 	}
-	collected, err := decide(ctx, events, limiter, clock, decisions)
-	if err = errors.Join(err, decisions.Close()); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err := decisions.Close(); err != nil {
+		return fmt.Errorf("--decisions: %w", err)
 	}
 	r := collected.Report()
 	c.describe(r, limit, key, reader)
-	return c.write(r, s)
+	return c.write(r, summary, s)
 }
 
 // decide asks the limiter for every event of a trace, at the time of the event.
@@ -127,7 +138,7 @@ func decide(ctx context.Context, events *trace.Ahead, limiter *weir.Limiter, clo
 		if decisions.wanted() {
 			line = appendDecision(line[:0], event, d)
 			if _, err := decisions.Write(line); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("--decisions: %w", err)
 			}
 		}
 	}
@@ -156,14 +167,14 @@ func (c *replayCommand) describe(r *report.Report, limit algorithm.Algorithm, ke
 
 // write writes the report as JSON where that was asked for, and as text unless
 // the JSON goes where the text would.
-func (c *replayCommand) write(r *report.Report, s *streams) error {
-	if c.JSON != "" {
-		out, err := create(c.JSON, s)
-		if err != nil {
-			return err
+func (c *replayCommand) write(r *report.Report, summary *output, s *streams) error {
+	if summary.wanted() {
+		err := r.WriteJSON(summary)
+		if err == nil {
+			err = summary.Close()
 		}
-		if err := errors.Join(r.WriteJSON(out), out.Close()); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("--json: %w", err)
 		}
 	}
 	if c.JSON == "-" {
@@ -173,16 +184,10 @@ func (c *replayCommand) write(r *report.Report, s *streams) error {
 	if c.Decisions == "-" {
 		text = s.err
 	}
-	return r.WriteText(text)
-}
-
-// open opens the trace. Closing standard input is not ours to do.
-func (c *replayCommand) open(s *streams) (input io.ReadCloser, name string, err error) {
-	if c.Trace == "-" {
-		return io.NopCloser(s.in), "standard input", nil
+	if err := r.WriteText(text); err != nil {
+		return fmt.Errorf("report: %w", err)
 	}
-	f, err := os.Open(c.Trace)
-	return f, c.Trace, err
+	return nil
 }
 
 // openStore opens the store of a URL.
@@ -197,39 +202,3 @@ func openStore(url string, clock store.Clock) (store.Store, error) {
 type traceClock struct{ now algorithm.Instant }
 
 func (c *traceClock) Now() time.Time { return c.now.Time() }
-
-// output is a buffered file, standard output, or nothing.
-type output struct {
-	*bufio.Writer
-	file *os.File // nil for standard output
-}
-
-// create opens an output: a file, which it truncates, - for standard output,
-// or "" for none.
-func create(name string, s *streams) (*output, error) {
-	switch name {
-	case "":
-		return &output{}, nil
-	case "-":
-		return &output{Writer: bufio.NewWriterSize(s.out, 1<<16)}, nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	return &output{bufio.NewWriterSize(f, 1<<16), f}, nil
-}
-
-func (o *output) wanted() bool { return o.Writer != nil }
-
-// Close writes out what is buffered. Its error means that something is missing.
-func (o *output) Close() error {
-	if o.Writer == nil {
-		return nil
-	}
-	err := o.Flush()
-	if o.file != nil {
-		err = errors.Join(err, o.file.Close())
-	}
-	return err
-}

@@ -5,7 +5,7 @@ package mutants
 var sharedMutants = []mutant{
 	{
 		name: "arithmetic/products of 64 bits", file: "algorithm/arithmetic.go",
-		old: "hi, lo := bits.Mul64(uint64(a), uint64(b))\n\tif hi == 0 {", new: "_, lo := bits.Mul64(uint64(a), uint64(b))\n\thi := uint64(0)\n\tif hi == 0 {",
+		old: `bits.Div64(hi, lo, uint64(m))`, new: `lo/uint64(m), lo%uint64(m)`,
 		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/gcra",
 	},
 	{
@@ -58,5 +58,15 @@ var sharedMutants = []mutant{
 		old: `capacity := limit`, new: `capacity := max(1, limit/10)`,
 		pkg: "algorithm", killer: "TestBurstIsTheLimitWhereNotGiven",
 		about: []string{"spec", "gcra", "leaky-bucket", "token-bucket"},
+	},
+	{
+		name: "ttl/floored to milliseconds", file: "store/decide.go",
+		old: `resetAfter += time.Millisecond - rest`, new: `resetAfter -= rest`,
+		pkg: "store", killer: "TestLawTTLIsNeverShorterThanResetAfterAndGrace",
+	},
+	{
+		name: "ttl/without grace", file: "store/decide.go",
+		old: `return resetAfter + Grace`, new: `return resetAfter`,
+		pkg: "store", killer: "TestLawTTLIsNeverShorterThanResetAfterAndGrace",
 	},
 }

@@ -136,6 +136,36 @@ func TestInstantsOfASlotDoNotGoBack(t *testing.T) {
 	}
 }
 
+// The same without luck: somebody who held the lock before has read a later
+// time than this caller did ahead of it.
+func TestDecisionIsNotMadeBeforeTheLastOneOfItsShard(t *testing.T) {
+	s := opened(t, &Options{SweepEvery: asleep})
+	later := s.monotonic.now() + 3_600_000_000
+	for i := range s.shards {
+		s.shards[i].latest = later + algorithm.Instant(i)
+	}
+	ops := []store.Op{
+		{Slot: store.Slot{Key: "a", Algorithm: hourly}, Request: algorithm.Request{Cost: 1}},
+		{Slot: store.Slot{Key: "b", Algorithm: hourly}, Request: algorithm.Request{Cost: 1}},
+	}
+	last := later
+	for _, call := range []func() (algorithm.Instant, error){
+		func() (algorithm.Instant, error) {
+			at, _, err := s.Apply(context.Background(), ops[:1])
+			return at, err
+		},
+		func() (algorithm.Instant, error) { at, _, err := s.Apply(context.Background(), ops); return at, err },
+		func() (algorithm.Instant, error) { return s.Peek(context.Background(), ops[:1]) },
+		func() (algorithm.Instant, error) { return s.Peek(context.Background(), ops) },
+	} {
+		at, err := call()
+		if err != nil || at < last {
+			t.Errorf("decided at %v, error %v; the one before at %v", at, err, last)
+		}
+		last = max(last, at)
+	}
+}
+
 // clockOf is a clock that shows what it is told to.
 type clockOf struct{ now time.Time }
 

@@ -68,8 +68,11 @@ func TestInjectedClockKeepsSlotsUntilTheyAreSwept(t *testing.T) {
 	a := algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(5), 5))
 	start := c.now
 	s.allow(t, "a", a, 5)
+	// None of this writes, an hour after it has expired.
 	c.now = start.Add(time.Hour)
 	s.allow(t, "b", a, 1)
+	s.allow(t, "a", a, 0)
+	s.allow(t, "a", a, 6)
 	c.now = start
 	if s.allow(t, "a", a, 1) {
 		t.Error("a slot was dropped though nobody swept")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"testing"
@@ -213,6 +214,38 @@ func TestLeastDebtIsEvictedAndCounted(t *testing.T) {
 	// Several at once make room for several.
 	b.take(nil, b.op("x", hourly, 10), b.op("y", hourly, 10), b.op("z", hourly, 10))
 	b.mustHold(most, 5)
+}
+
+// sameShard returns keys that share a lock, and so a queue.
+func (b *bounded) sameShard(n int) (keys []string) {
+	for i := 0; len(keys) < n; i++ {
+		if key := fmt.Sprint(i); maphash.String(b.seed, key)%shards == 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// The queue learns of a later expiry when the entry comes to its top, and must
+// not take the slot for the next one because of where it stood.
+func TestSlotThatWasUsedAgainIsNotTheNextToGo(t *testing.T) {
+	for _, evict := range []bool{true, false} {
+		b := newBounded(t, 3, evict)
+		keys := b.sameShard(4)
+		b.take(nil, b.op(keys[0], hourly, 1)) // would be the first to expire
+		b.take(nil, b.op(keys[1], hourly, 2))
+		b.take(nil, b.op(keys[2], hourly, 3))
+		b.take(nil, b.op(keys[0], hourly, 9)) // and is now the last
+		if !evict {
+			b.clock.now = b.clock.now.Add(13 * time.Minute) // keys[1] has expired
+		}
+		b.take(nil, b.op(keys[3], hourly, 10))
+		for i, kept := range []bool{true, false, true, true} {
+			if held := b.remaining(keys[i], hourly) < 10; held != kept {
+				t.Errorf("evict %t: key %d is held: %t, and must be: %t", evict, i, held, kept)
+			}
+		}
+	}
 }
 
 // A take that can never fit drops nothing for it.

@@ -111,7 +111,7 @@ func saturate(a, b int64) int64 {
 // Report returns what was gathered. The caller fills in where it came from.
 func (c *Collector) Report() *Report {
 	r := c.report
-	var denied []KeyCount
+	denied := []KeyCount{} // not nil, which JSON would show as null
 	for _, k := range c.keys {
 		if k.Offered > 0 {
 			r.Keys++
@@ -125,8 +125,8 @@ func (c *Collector) Report() *Report {
 		return cmp.Or(cmp.Compare(b.Denied, a.Denied), cmp.Compare(b.Offered, a.Offered), cmp.Compare(a.Key, b.Key))
 	})
 	r.MostDenied = denied[:min(Top, len(denied))]
-	rows, width := c.timeline.rows(Rows)
-	r.Timeline, r.TimelineMicros = rows, micros(width)
+	r.Timeline, r.TimelineMicros = c.timeline.rows()
+	r.BadLines = []BadLine{}
 	return &r
 }
 

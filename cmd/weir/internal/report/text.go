@@ -127,13 +127,7 @@ func (t *text) timeline(r *Report) {
 // bar draws a bucket so that no request is invisible: whatever was admitted has
 // a mark, and so has whatever was denied.
 func bar(b Bucket, most int64) string {
-	scale := func(n int64) int {
-		// Divided before it is multiplied where the product would not fit.
-		if n > 1<<50 {
-			return int(n / (most/barWidth + 1))
-		}
-		return int((n*barWidth + most - 1) / most)
-	}
+	scale := func(n int64) int { return int((n*barWidth + most - 1) / most) } // no trace has 2^57 lines
 	admitted := scale(b.Admitted)
 	denied := max(scale(b.Offered)-admitted, 0)
 	if b.Offered > b.Admitted {
@@ -168,10 +162,11 @@ func (t *text) badLines(r *Report) {
 	}
 }
 
-// show returns s as it is where a terminal would only print it, and quoted
-// where not: a log holds what strangers sent.
+// show returns s as it is where a terminal would only print it and a reader see
+// all of it, and quoted where not: a log holds what strangers sent. Two strings
+// never look the same.
 func show(s string) string {
-	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
+	if s == "" || s[0] == '"' || s != strings.TrimSpace(s) || !utf8.ValidString(s) || strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }) {
 		return strconv.Quote(s)
 	}
 	return s

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Bucket is one row of a timeline.
 type Bucket struct {
@@ -23,16 +20,14 @@ var widths = []time.Duration{
 	24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 364 * 24 * time.Hour, 3640 * 24 * time.Hour,
 }
 
-// maxBuckets bounds the memory of a timeline, whatever the span of the trace.
-const maxBuckets = 4096
-
-// timeline counts requests over time, in any order of time. It starts with the
-// finest width and widens when there are too many buckets.
+// timeline counts requests over time, in any order of time, in the finest width
+// that needs no more than Rows rows: it starts with the finest of all and widens.
 type timeline struct {
-	level   int // into widths
-	width   int64
-	buckets map[int64]*Bucket
-	current *Bucket // the bucket of the last request: most follow in the same
+	level       int   // into widths
+	width       int64 // in µs
+	first, last int64 // the starts of the earliest and the latest bucket
+	buckets     map[int64]*Bucket
+	current     *Bucket // the bucket of the last request: most follow in the same
 }
 
 func newTimeline() *timeline {
@@ -51,64 +46,63 @@ func (t *timeline) add(at int64, admitted bool) {
 	}
 }
 
+// bucket returns the bucket of an instant, and widens the timeline first where
+// it would become too long.
 func (t *timeline) bucket(at int64) *Bucket {
-	start := at - at%t.width
+	if len(t.buckets) == 0 {
+		t.first, t.last = at, at
+	}
+	start := t.start(at)
+	t.first, t.last = min(t.first, start), max(t.last, start)
+	if t.last-t.first >= Rows*t.width {
+		for t.last-t.first >= Rows*t.width {
+			t.level++ // ends: the widest holds all time
+			t.width = micros(widths[t.level])
+			t.first, t.last = t.start(t.first), t.start(t.last)
+		}
+		t.merge()
+	}
+	return t.at(t.start(at))
+}
+
+// merge puts all buckets into those of a width that has become wider.
+func (t *timeline) merge() {
+	old := t.buckets
+	t.buckets = make(map[int64]*Bucket, Rows)
+	for _, b := range old {
+		into := t.at(t.start(b.StartMicros))
+		into.Offered += b.Offered
+		into.Admitted += b.Admitted
+	}
+}
+
+// start returns where the bucket of an instant starts, and at that bucket.
+func (t *timeline) start(at int64) int64 { return at - at%t.width }
+
+func (t *timeline) at(start int64) *Bucket {
 	b := t.buckets[start]
 	if b == nil {
-		if len(t.buckets) == maxBuckets {
-			t.widen(t.level + 1)
-			return t.bucket(at)
-		}
 		b = &Bucket{StartMicros: start}
 		t.buckets[start] = b
 	}
 	return b
 }
 
-// widen merges all buckets into those of a wider level.
-func (t *timeline) widen(level int) {
-	old := t.buckets
-	t.level, t.width, t.current = level, micros(widths[level]), nil
-	t.buckets = make(map[int64]*Bucket, len(old)/2)
-	for _, b := range old {
-		start := b.StartMicros - b.StartMicros%t.width
-		into := t.buckets[start]
-		if into == nil {
-			into = &Bucket{StartMicros: start}
-			t.buckets[start] = into
-		}
-		into.Offered += b.Offered
-		into.Admitted += b.Admitted
-	}
-}
-
-// rows returns the timeline in order of time with at most most rows, those
-// without a request included, and their width.
-func (t *timeline) rows(most int64) ([]Bucket, time.Duration) {
+// rows returns the timeline in order of time, rows without a request included,
+// and their width in µs: nothing and 0 where there was no request.
+func (t *timeline) rows() ([]Bucket, int64) {
+	all := []Bucket{} // not nil, which JSON would show as null
 	if len(t.buckets) == 0 {
-		return nil, 0
+		return all, 0
 	}
-	var first, last int64
-	for {
-		starts := make([]int64, 0, len(t.buckets))
-		for start := range t.buckets {
-			starts = append(starts, start)
-		}
-		first, last = slices.Min(starts), slices.Max(starts)
-		if (last-first)/t.width < most || t.level == len(widths)-1 {
-			break
-		}
-		t.widen(t.level + 1)
-	}
-	var all []Bucket
-	for start := first; start <= last; start += t.width {
+	for start := t.first; start <= t.last; start += t.width {
 		if b := t.buckets[start]; b != nil {
 			all = append(all, *b)
 		} else {
 			all = append(all, Bucket{StartMicros: start})
 		}
 	}
-	return all, widths[t.level]
+	return all, t.width
 }
 
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }

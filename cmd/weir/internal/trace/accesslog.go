@@ -50,48 +50,29 @@ func (a *accessLog) parse(line []byte, f *fields) (reason string) {
 		return reason
 	}
 	f.at, f.cost = a.line.at, 1
-	f.key, reason = a.keyOf(&a.line)
+	f.key, reason = keyOf(a.key, a, &a.text)
 	return reason
 }
 
-func (a *accessLog) keyOf(l *logLine) (key []byte, reason string) {
-	switch a.key {
-	case KeyPath:
-		return a.path(l.request)
-	case KeyHostPath:
-		path, reason := a.path(l.request)
-		a.text = append(append(append(a.text[:0], l.host...), ' '), path...)
-		return a.text, reason
-	case KeyUserAgent:
-		agent, ok := unescape(l.agent)
-		switch {
-		case !ok:
-			return nil, reasonAgent
-		case len(agent) == 0:
-			return nil, reasonNoAgent
-		}
-		return agent, ""
-	}
-	return l.host, ""
-}
+func (a *accessLog) host() ([]byte, string) { return a.line.host, "" }
 
-// path returns the request target up to its query string. Exactly two spaces are wanted in the request: with fewer it cannot be
-// told from one that was cut off, and with more it is not HTTP.
-func (a *accessLog) path(escaped []byte) (path []byte, reason string) {
-	request, ok := unescape(escaped)
+func (a *accessLog) path() ([]byte, string) {
+	request, ok := unescape(a.line.request)
 	if !ok {
 		return nil, reasonRequest
 	}
-	method, rest, ok1 := bytes.Cut(request, []byte(" "))
-	target, protocol, ok2 := bytes.Cut(rest, []byte(" "))
-	if !ok1 || !ok2 || len(method) == 0 || len(target) == 0 ||
-		!bytes.HasPrefix(protocol, []byte("HTTP/")) || bytes.IndexByte(protocol, ' ') >= 0 {
-		return nil, reasonNoPath
+	return requestPath(request)
+}
+
+func (a *accessLog) agent() ([]byte, string) {
+	agent, ok := unescape(a.line.agent)
+	switch {
+	case !ok:
+		return nil, reasonAgent
+	case len(agent) == 0:
+		return nil, reasonNoAgent
 	}
-	if path, _, _ = bytes.Cut(target, []byte("?")); len(path) == 0 {
-		return nil, reasonPathNone
-	}
-	return path, ""
+	return agent, ""
 }
 
 func (l *logLine) parse(b []byte, combined bool) (reason string) {

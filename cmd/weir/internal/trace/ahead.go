@@ -27,7 +27,7 @@ type batch struct {
 }
 
 // NewAhead starts to read. The reader belongs to it until Next has returned an error or Close was called: only then may the other
-// methods of the reader be called again.
+// methods of the reader be called again. BytesRead may be called at any time.
 func NewAhead(r *Reader) *Ahead {
 	a := &Ahead{
 		reader: r,

@@ -10,8 +10,6 @@ const (
 	reasonDay      = "the date is not in the calendar"
 	reasonClock    = "the time of day does not exist"
 	reasonZone     = "the time zone is not between -1200 and +1400"
-	reasonEarly    = "the date is before 1970"
-	reasonLate     = "the date is after the last usable instant"
 )
 
 // parseDate reads a date of dateLength bytes as µs since the Unix epoch. Month names are English, written like Oct, as every
@@ -34,26 +32,39 @@ func parseDate(b []byte) (at int64, reason string) {
 	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 || !ok7 {
 		return 0, reasonDateForm
 	}
-	if day < 1 || day > daysIn(year, month) {
+	zone, reason := zoneMinutes(b[21], zoneHour, zoneMinute)
+	if reason != "" {
+		return 0, reason
+	}
+	if at, reason = micros(year, month, day, hour, minute, second, zone); reason == "" && at > MaxAt {
+		return 0, reasonLate
+	}
+	return at, reason
+}
+
+// zoneMinutes returns how many minutes a zone is east.
+func zoneMinutes(sign byte, hour, minute int) (zone int, reason string) {
+	zone = 60*hour + minute
+	if sign == '-' {
+		zone = -zone
+	}
+	if minute > 59 || zone < -12*60 || zone > 14*60 {
+		return 0, reasonZone
+	}
+	return zone, ""
+}
+
+// micros returns the instant of a whole second of the calendar. It may be after MaxAt.
+func micros(year, month, day, hour, minute, second, zone int) (at int64, reason string) {
+	if month < 1 || month > 12 || day < 1 || day > daysIn(year, month) {
 		return 0, reasonDay
 	}
 	if hour > 23 || minute > 59 || second > 59 {
 		return 0, reasonClock
 	}
-	zone := 60*zoneHour + zoneMinute // minutes east
-	if b[21] == '-' {
-		zone = -zone
-	}
-	if zoneMinute > 59 || zone < -12*60 || zone > 14*60 {
-		return 0, reasonZone
-	}
 	minutes := (int64(daysSince1970(year, month, day))*24+int64(hour))*60 + int64(minute) - int64(zone)
-	at = (minutes*60 + int64(second)) * 1_000_000
-	if at < 0 {
+	if at = (minutes*60 + int64(second)) * 1_000_000; at < 0 {
 		return 0, reasonEarly
-	}
-	if at > MaxAt {
-		return 0, reasonLate
 	}
 	return at, ""
 }

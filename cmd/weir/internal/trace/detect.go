@@ -15,51 +15,45 @@ const enough = 32
 // that was cut off after its Common fields does not turn a combined log into a Common one, in which it would pass as good. Where
 // no line is usable, the lines vote by their looks, so that a trace of bad lines only is still a trace. The most votes win,
 // the first of the table among equals. The key matters only to a trace without lines.
+//
+// An input that fails behind a usable line is left to fail when it is read, after the events before.
 func detect(l *lines, k Key) (*format, error) {
-	parsers := make([]parser, len(formats))
-	for i := range formats {
-		parsers[i] = formats[i].parser(KeyDefault)
-	}
-	usable, looks := make([]int, len(formats)), make([]int, len(formats))
+	parsers := detectors()
+	usable, looks := make([]int64, len(formats)), make([]int64, len(formats))
 	seen, found := 0, false
-	var first string // why no format can use the first line
 	err := l.look(func(line []byte) bool {
 		if isBlank(line) || len(line) > l.max {
 			return true
 		}
 		seen++
-		reasons, used := make([]string, 0, len(formats)), false
-		for i := range formats {
-			var f fields
-			reason := parsers[i].parse(line, &f)
-			if reason == "" {
+		var f fields
+		for i, p := range parsers {
+			if p == nil {
+				continue
+			}
+			if p.parse(line, &f) == "" {
 				usable[i]++
-				used = true
+				found = true
 				break
 			}
-			reasons = append(reasons, formats[i].name+": "+reason)
 			if formats[i].looks(line) {
 				looks[i]++
 			}
 		}
-		found = found || used
-		if seen == 1 {
-			first = strings.Join(reasons, "; ")
-		}
 		return seen < enough || !found
 	})
+	if found {
+		return &formats[most(usable)], nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	best := most(usable)
-	if usable[best] == 0 {
-		best = most(looks)
-	}
-	if usable[best] > 0 || looks[best] > 0 {
+	if best := most(looks); best >= 0 {
 		return &formats[best], nil
 	}
 	if seen > 0 {
-		return nil, fmt.Errorf("trace: format: cannot be told from the first lines, please name it (first line: %s)", first)
+		return nil, fmt.Errorf("trace: format: cannot be told from the first lines, please name it: %s; csv needs the name of its time column",
+			strings.Join(Formats()[1:], ", "))
 	}
 	if l.err == nil { // the input goes on after a full buffer
 		return nil, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
@@ -77,10 +71,13 @@ func emptyFormat(k Key) *format {
 	return &formats[0] // an unknown Key, which Open refuses
 }
 
-func most(votes []int) (best int) {
+// most returns the index of the most votes, the first among equals, and -1 where there are none.
+func most(votes []int64) (best int) {
+	best = -1
+	var votesOfBest int64
 	for i, n := range votes {
-		if n > votes[best] {
-			best = i
+		if n > votesOfBest {
+			best, votesOfBest = i, n
 		}
 	}
 	return best

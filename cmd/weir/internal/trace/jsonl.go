@@ -26,7 +26,12 @@ func (jsonl) parse(line []byte, f *fields) (reason string) {
 	return slow(line, f)
 }
 
-func looksJSON(line []byte) bool {
+// looksJSONL reports whether a line begins like an object, unless it was meant for another format of objects.
+func looksJSONL(line []byte) bool {
+	return looksObject(line) && !looksNginx(line) && !looksCaddy(line)
+}
+
+func looksObject(line []byte) bool {
 	i := skipSpace(line, 0)
 	return i < len(line) && line[i] == '{'
 }
@@ -47,7 +52,7 @@ func fast(b []byte, f *fields) bool {
 	f.cost = 1
 	seen := 0
 	for {
-		start, end, ascii := plainString(b, skipSpace(b, i+1))
+		start, end, _ := plainString(b, skipSpace(b, i+1))
 		if end < 0 {
 			return false
 		}
@@ -67,6 +72,7 @@ func fast(b []byte, f *fields) bool {
 			}
 		case "key":
 			field = hasKeyField
+			var ascii bool
 			start, end, ascii = plainString(b, i)
 			if end <= start {
 				return false

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"unicode/utf8"
 )
 
 const (
@@ -19,12 +18,12 @@ const (
 	reasonAtNegative = "at_us is negative"
 	reasonAtLate     = "at_us is above 7000000000000000"
 
-	reasonKeyMissing   = "key is missing"
-	reasonKeyTwice     = "key stands there twice"
-	reasonKeyKind      = "key is not a string"
-	reasonKeyEmpty     = "key is empty"
-	reasonKeyUTF8      = "key is not valid UTF-8"
-	reasonKeySurrogate = "key holds half a surrogate pair"
+	reasonKeyMissing   = "key" + faultMissing
+	reasonKeyTwice     = "key" + faultTwice
+	reasonKeyKind      = "key" + faultKind
+	reasonKeyEmpty     = "key" + faultEmpty
+	reasonKeyUTF8      = "key" + faultUTF8
+	reasonKeySurrogate = "key" + faultSurrogate
 
 	reasonCostTwice    = "cost stands there twice"
 	reasonCostKind     = "cost is not a number"
@@ -40,33 +39,23 @@ var (
 
 // slow reads any line and gives the first reason against it.
 func slow(b []byte, f *fields) (reason string) {
-	if !json.Valid(b) {
-		return reasonNotJSON
-	}
-	i := skipSpace(b, 0)
-	if b[i] != '{' {
-		return reasonNotObject
+	if reason = checkObject(b); reason != "" {
+		return reason
 	}
 	f.cost = 1
 	seen := 0
-	// From here on the line is known to be JSON, so that the walk need not look for mistakes.
-	for i = skipSpace(b, i+1); b[i] != '}'; {
-		end := passValue(b, i)
-		name := unquote(b[i:end])
-		i = skipSpace(b, skipSpace(b, end)+1)
-		end = passValue(b, i)
-		value := b[i:end]
+	for m := membersOf(b); m.next(); {
 		field, twice := 0, ""
-		switch string(name) {
+		switch string(m.name) {
 		case "at_us":
 			field, twice = hasAt, reasonAtTwice
-			f.at, reason = number(value, MaxAt, &atReasons)
+			f.at, reason = number(m.value, MaxAt, &atReasons)
 		case "key":
 			field, twice = hasKeyField, reasonKeyTwice
-			f.key, reason = keyText(value)
+			f.key, reason = keyText(m.value)
 		case "cost":
 			field, twice = hasCost, reasonCostTwice
-			f.cost, reason = number(value, math.MaxInt64, &costReasons)
+			f.cost, reason = number(m.value, math.MaxInt64, &costReasons)
 		}
 		if seen&field != 0 {
 			reason = twice
@@ -75,9 +64,6 @@ func slow(b []byte, f *fields) (reason string) {
 			return reason
 		}
 		seen |= field
-		if i = skipSpace(b, end); b[i] == ',' {
-			i = skipSpace(b, i+1)
-		}
 	}
 	switch {
 	case seen&hasAt == 0:
@@ -159,21 +145,16 @@ func number(value []byte, bound int64, why *numberReasons) (int64, string) {
 	return n, ""
 }
 
-// keyText decodes the value of a key and makes sure that nothing was replaced in it.
+// keyText decodes the value of a key.
 func keyText(value []byte) ([]byte, string) {
-	if value[0] != '"' {
-		return nil, reasonKeyKind
+	text, fault := decodeString(value)
+	if fault == "" && len(text) == 0 {
+		fault = faultEmpty
 	}
-	if len(value) == 2 {
-		return nil, reasonKeyEmpty
+	if fault != "" {
+		return nil, "key" + fault
 	}
-	if !utf8.Valid(value) {
-		return nil, reasonKeyUTF8
-	}
-	if halfSurrogate(value) {
-		return nil, reasonKeySurrogate
-	}
-	return unquote(value), ""
+	return text, ""
 }
 
 // halfSurrogate reports whether a JSON string holds a \u escape of one half of a surrogate pair without the other.

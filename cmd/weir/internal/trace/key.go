@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -9,27 +10,30 @@ import (
 
 // Key says which part of an access log line is the key of its event.
 //
-// A quoted field is decoded first: \", \\, \n and \xHH stand for the bytes that the server received. A line of which
-// the part is missing (no request line of the form "METHOD target PROTOCOL", an empty user agent) or holds an escape that no
-// server writes is a bad line for that key only. A host or user agent that the server logs as "-" is the key "-".
+// A part is decoded first, in the way its format encodes it: the key is made of the bytes that the server received. A line of
+// which the part is missing (no request line of the form "METHOD target PROTOCOL", an empty user agent) or holds
+// an escape that no server writes is a bad line for that key only. A host or user agent that the server logs as "-" is
+// the key "-".
 type Key uint8
 
 const (
-	// KeyDefault is KeyHost for an access log. It is the only Key for JSON Lines, whose events carry their own.
+	// KeyDefault is KeyHost for an access log. It is the only Key for JSON Lines, whose events carry their own, and for
+	// CSV, where a column is the key.
 	KeyDefault Key = iota
 
-	// KeyHost is the first field: the client's address or name, as it is written.
+	// KeyHost is the client's address or name, as it is written: the first field of Common and Combined, the address that the
+	// other formats name for the client. Never with its port.
 	KeyHost
 
 	// KeyPath is the request target without the query string: what stands between the method and the protocol, up to the first
 	// "?". Nothing is folded: /a, //a and /%61 are three keys.
 	KeyPath
 
-	// KeyHostPath is the host, one space and the path. Two different pairs never give one key: a host ends at the first
-	// space of its line, so it holds none, and the first space of the key is always the one between the two.
+	// KeyHostPath is the host, one space and the path. Two different pairs never give one key: a host with a space
+	// in it is refused here, so that the first space of the key is always the one between the two.
 	KeyHostPath
 
-	// KeyUserAgent is the last field of the combined format.
+	// KeyUserAgent is the user agent, which all access logs but Common have.
 	KeyUserAgent
 )
 
@@ -63,7 +67,35 @@ const (
 	reasonRequest  = "the request holds an unknown escape"
 	reasonAgent    = "the user agent holds an unknown escape"
 	reasonPathNone = "the path is empty"
+	reasonSpace    = "the host holds a space, so it cannot be told from the path"
 )
+
+// parts are what the key of an access log line is made of. Each is returned decoded, or with the reason why the line has none.
+type parts interface {
+	host() (text []byte, reason string)
+	path() (text []byte, reason string)
+	agent() (text []byte, reason string)
+}
+
+// keyOf makes the key of a line, in buf where it does not stand in the line as it is.
+func keyOf(k Key, line parts, buf *[]byte) (key []byte, reason string) {
+	switch k {
+	case KeyPath:
+		return line.path()
+	case KeyUserAgent:
+		return line.agent()
+	}
+	host, reason := line.host()
+	if k != KeyHostPath || reason != "" {
+		return host, reason
+	}
+	if bytes.IndexByte(host, ' ') >= 0 {
+		return nil, reasonSpace
+	}
+	path, reason := line.path()
+	*buf = append(append(append((*buf)[:0], host...), ' '), path...)
+	return *buf, reason
+}
 
 // interner keeps one string for each distinct key.
 type interner struct {

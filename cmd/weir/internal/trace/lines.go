@@ -22,10 +22,12 @@ const (
 type lines struct {
 	r       io.Reader
 	buf     []byte
+	begin   int   // where the line begins that next has just returned, unless it was too long
 	start   int   // buf[start:end] is read but not consumed
 	end     int   //
 	max     int   // the longest usable line
-	read    int64 // lines returned, for errors
+	read    int64 // lines returned
+	number  int64 // of the first line of what was returned last; the first line of the input is 1
 	err     error // from r, io.EOF included: seen when the buffer is used up
 	started bool  // the byte order mark is behind us
 }
@@ -41,6 +43,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 	searched := 0
 	for {
 		if i := bytes.IndexByte(l.buf[l.start+searched:l.end], '\n'); i >= 0 {
+			l.begin = l.start
 			line = l.buf[l.start : l.start+searched+i]
 			l.start += len(line) + 1
 			break
@@ -52,6 +55,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 			if l.start == l.end {
 				return nil, false, io.EOF
 			}
+			l.begin = l.start
 			line = l.buf[l.start:l.end]
 			l.start = l.end
 			break
@@ -63,6 +67,7 @@ func (l *lines) next() (line []byte, long bool, err error) {
 		l.fill()
 	}
 	l.read++
+	l.number = l.read
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
 	}
@@ -90,6 +95,7 @@ func (l *lines) passLong() (line []byte, long bool, err error) {
 		l.fill()
 	}
 	l.read++
+	l.number = l.read
 	return head, true, nil
 }
 

@@ -3,15 +3,30 @@
 // # Formats
 //
 //   - jsonl: one JSON object a line, {"at_us":1700000000000000,"key":"user:1","cost":1}
-//   - clf: the Common Log Format of web servers, host ident user [date] "request" status bytes
-//   - combined: the same followed by "referer" "user-agent"
-//   - auto: whichever of these the first lines are written in
+//   - combined, clf: the Combined and the Common Log Format of web servers, host ident user [date] "request" status bytes,
+//     with or without "referer" "user-agent" behind
+//   - nginx-json: a log_format of nginx with escape=json, of which the members msec, request_time, remote_addr, request_uri or uri,
+//     and http_user_agent are read
+//   - caddy: the JSON access log of Caddy
+//   - alb: the access log of an AWS Application Load Balancer
+//   - cloudfront: the standard log of AWS CloudFront, with its #Fields lines
+//   - envoy: the default format of Envoy's access log
+//   - csv: columns that are named in a header and in [Options]
+//   - auto: csv where a column is named in the options, and else whichever of the others the first lines are written in
+//
+// Any of them may be compressed by gzip, in one member or several.
+//
+// # Time
+//
+// The time of an event is when its request began, as well as the log can tell: envoy and alb write it, nginx-json and caddy
+// write the end and how long it took, which is subtracted. A Common or Combined log of nginx has the end only, and so has
+// cloudfront, in whole seconds. All times are cut down to whole µs, from the text and not through a float.
 //
 // # Order
 //
 // JSON Lines come in the order of the file: their time is what a clock showed, and a clock may go back. Log lines are
-// written when a request ends, so that they are out of order by nature: they come sorted by time, and lines of one
-// time in the order of the file. The sort spills to a temporary file where the trace is long. So memory grows with the
+// written when a request ends, so that they are out of order by nature: they come sorted by time, as do those of CSV, and lines
+// of one time in the order of the file. The sort spills to a temporary file where the trace is long. So memory grows with the
 // number of distinct keys, not with the number of events.
 //
 // # Lines
@@ -19,7 +34,10 @@
 // A line that cannot be used is never an error and never silent: it is counted, and the first ten are kept with
 // number and reason. A line ends in LF or CRLF, or at the end of the input. A byte order mark at the very start is
 // dropped. A line of nothing but spaces, tabs and carriage returns is skipped, and counted as skipped. A line longer
-// than [MaxLine] is a bad line; the lines after it are read as usual.
+// than [MaxLine] is a bad line; the lines after it are read as usual. A record of CSV over several lines is one line here,
+// with the number of its first.
+//
+// Where most lines are bad, or bad lines are good ones of another format, [Reader.Misfit] says so.
 package trace
 
 import (
@@ -50,12 +68,13 @@ type Event struct {
 	KeyIndex int
 }
 
-// Counts says what became of the lines of a trace. Lines = Events + Bad + Skipped.
+// Counts says what became of the lines of a trace. Lines = Events + Bad + Skipped + Headers.
 type Counts struct {
-	Lines   int64 // all lines, also those too long to be read
+	Lines   int64 // all lines, also those too long to be read; a record of CSV is one line
 	Events  int64 // usable lines
 	Bad     int64 // lines that cannot be used
 	Skipped int64 // blank lines
+	Headers int64 // lines that are no requests by their format: the header of CSV, the lines of CloudFront that begin with #
 	Keys    int   // distinct keys
 
 	// OutOfOrder counts the events that are earlier than the event directly before them in the file, bad and blank
@@ -65,14 +84,15 @@ type Counts struct {
 
 // BadLine is a line that cannot be used.
 type BadLine struct {
-	Number int64  // the first line of the input is 1
+	Number int64  // the first line of the input is 1, whatever lines are
 	Text   string // how the line begins, without anything that would disturb a terminal
 	Reason string // what is wrong with it; without any text of the line
 }
 
-// Reader reads the events of one trace. It is made by [Open] and is for one goroutine at a time.
+// Reader reads the events of one trace. It is made by [Open] and is for one goroutine at a time, except for BytesRead.
 type Reader struct {
 	format *format
+	input  *input
 	lines  lines
 	parser parser
 	fields fields // here because it would escape to the heap once per line as a variable
@@ -81,6 +101,7 @@ type Reader struct {
 
 	counts Counts
 	bad    []BadLine
+	others others
 	last   int64 // the time of the last usable event; 0, which no event precedes, before the first
 	err    error // the end, or what went wrong: stays
 }
@@ -89,7 +110,8 @@ var errClosed = errors.New("trace: the reader is closed")
 
 // Next returns the next event, and io.EOF after the last. Any other error means that the input could not be read on, or
 // that the temporary file of the sort failed; it stays. Where the trace is sorted, the first call reads all of the
-// input. Next allocates for a key that it sees for the first time, and for an unusual JSON line.
+// input. Next allocates for a key that it sees for the first time, for an unusual JSON line, for a key with escapes in
+// it, and for quotes in CSV.
 func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
@@ -127,7 +149,7 @@ func (r *Reader) nextSorted() (record, error) {
 func (r *Reader) read() (record, error) {
 	f := &r.fields
 	for {
-		line, long, err := r.lines.next()
+		line, long, err := r.record()
 		if err != nil {
 			return record{}, err
 		}
@@ -141,7 +163,11 @@ func (r *Reader) read() (record, error) {
 			continue
 		}
 		if reason := r.parser.parse(line, f); reason != "" {
-			r.addBad(line, reason)
+			if reason == isHeader {
+				r.counts.Headers++
+			} else {
+				r.addBad(line, reason)
+			}
 			continue
 		}
 		key, err := r.keys.index(f.key)
@@ -159,8 +185,12 @@ func (r *Reader) read() (record, error) {
 
 func (r *Reader) addBad(line []byte, reason string) {
 	r.counts.Bad++
+	bad := func() BadLine { return BadLine{Number: r.lines.number, Text: display(line), Reason: reason} }
 	if len(r.bad) < MaxBadShown {
-		r.bad = append(r.bad, BadLine{Number: r.counts.Lines, Text: display(line), Reason: reason})
+		r.bad = append(r.bad, bad())
+	}
+	if reason != reasonTooLong { // of which only the beginning is here
+		r.others.see(line, r.format, bad)
 	}
 }
 
@@ -177,6 +207,11 @@ func (r *Reader) Bad() (count int64, first []BadLine) { return r.counts.Bad, r.b
 
 // Format returns the name of the format that is read: that which was asked for, or detected.
 func (r *Reader) Format() string { return r.format.name }
+
+// BytesRead returns how much of the input was read: of a compressed one, before it is unpacked. Measured against the size of a file
+// it shows how far the reading is; events may be behind it by a buffer, and sorted events wait for all of it. It may be
+// called from any goroutine at any time, also where the reader belongs to an [Ahead].
+func (r *Reader) BytesRead() int64 { return r.input.raw.bytes.Load() }
 
 // Sorted reports whether the events come sorted by time and not in the order of the file.
 func (r *Reader) Sorted() bool { return r.sort != nil }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// source is the trace as it is read. A read ends when the context does, also
+// where it waits for a pipe or a terminal.
+type source struct {
+	*io.PipeReader
+	name string
+	file *os.File // nil where the input is no file
+	own  bool     // whether file is ours to close
+}
+
+// openSource opens a trace: a file, or - for standard input.
+func openSource(ctx context.Context, name string, in io.Reader) (*source, error) {
+	src := &source{name: name}
+	if name == "-" {
+		src.name = "standard input"
+		src.file, _ = in.(*os.File)
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		in, src.file, src.own = file, file, true
+	}
+	// A read of a pipe or a terminal cannot be called off; it can be left alone.
+	reader, writer := io.Pipe()
+	src.PipeReader = reader
+	context.AfterFunc(ctx, func() { writer.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(writer, in)
+		writer.CloseWithError(err) // nil is the end
+	}()
+	return src, nil
+}
+
+// Close ends all reads. Nothing is lost where a file that was read cannot be
+// closed.
+func (src *source) Close() error {
+	src.PipeReader.Close() // always nil
+	if src.own {
+		src.file.Close()
+	}
+	return nil
+}
+
+// spare makes sure that an output is not the very file that is being read.
+func (src *source) spare(flag, output string) error {
+	if src.file == nil || output == "" || output == "-" {
+		return nil
+	}
+	from, err := src.file.Stat()
+	if err != nil || !from.Mode().IsRegular() {
+		return nil
+	}
+	if to, err := os.Stat(output); err == nil && os.SameFile(from, to) {
+		return usageError{fmt.Errorf("%s: %q is the trace itself: must be another file", flag, output)}
+	}
+	return nil
+}
+
+// output is a buffered file, standard output, or nothing.
+type output struct {
+	*bufio.Writer          // nil for nothing, and once closed
+	file          *os.File // nil for standard output
+}
+
+// create opens an output: a file, which it truncates, - for standard output,
+// or "" for none.
+func create(name string, s *streams) (*output, error) {
+	switch name {
+	case "":
+		return &output{}, nil
+	case "-":
+		return &output{Writer: bufio.NewWriterSize(s.out, 1<<16)}, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &output{bufio.NewWriterSize(f, 1<<16), f}, nil
+}
+
+func (o *output) wanted() bool { return o.Writer != nil }
+
+// Close writes out what is buffered. Its error means that something is missing.
+// It may be called again.
+func (o *output) Close() error {
+	if o.Writer == nil {
+		return nil
+	}
+	err := o.Flush()
+	o.Writer = nil
+	if o.file != nil {
+		err = errors.Join(err, o.file.Close())
+	}
+	return err
+}

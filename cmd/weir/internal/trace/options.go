@@ -1,0 +1,112 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Options are the optional settings of Open. The zero value is all defaults.
+type Options struct {
+	// Format is the name of a format as listed by Formats. "" is auto.
+	Format string
+
+	// Key is the part of an access log line that becomes the key. KeyDefault is the host. Open refuses a Key that the
+	// format does not have.
+	Key Key
+
+	// TimeColumn, KeyColumn and CostColumn are the columns of a CSV trace, by their names in its header, compared exactly.
+	// TimeColumn is required; without KeyColumn all events have the key "all", and without CostColumn the cost 1. Open
+	// refuses a name that is not in the header, or there twice, and any of them for another format. With any of them or with
+	// TimeUnit, auto is csv.
+	TimeColumn, KeyColumn, CostColumn string
+
+	// TimeUnit is the unit of a time column of decimal numbers: s, ms, us or ns, since the Unix epoch. "" takes numbers of
+	// seconds and dates.
+	TimeUnit string
+
+	// Sort sorts the events by time, stably, where the format alone would keep the order of the file. CSV and access logs are
+	// always sorted.
+	Sort bool
+
+	// RunEvents is how many events the sort holds in memory, 24 bytes each, before it writes them to a temporary file.
+	// 0 is 1<<20. At most 1<<30.
+	RunEvents int
+
+	// TempDir is the folder of that temporary file. "" is os.TempDir().
+	TempDir string
+}
+
+const (
+	defaultRun = 1 << 20
+	maxRun     = 1 << 30
+)
+
+// OptionError is the error of Open, as text, where an option has no such value, or one that does not fit the format or the header.
+// Everything else that Open may return is about the input.
+type OptionError string
+
+func (e OptionError) Error() string { return string(e) }
+
+func optionError(text string, args ...any) error {
+	return OptionError("trace: " + fmt.Sprintf(text, args...))
+}
+
+// check refuses what is wrong in any format.
+func (o *Options) check() error {
+	if o.RunEvents < 0 || o.RunEvents > maxRun {
+		return optionError("run events: %d is not in 0 to %d", o.RunEvents, maxRun)
+	}
+	if _, ok := timeUnits[o.TimeUnit]; !ok {
+		return optionError("time unit: %q is not one of s, ms, us, ns", o.TimeUnit)
+	}
+	return nil
+}
+
+// checkFor refuses what is wrong in one format.
+func (o *Options) checkFor(f *format) error {
+	if !hasKey(f, o.Key) {
+		return optionError("key: a %s trace has no choice %q: must be %s", f.name, o.Key, keyChoices(f))
+	}
+	if option := o.columnOption(); option != "" && f.name != csvName {
+		return optionError("%s: a %s trace has no columns to choose: must be left out", option, f.name)
+	}
+	return nil
+}
+
+// columnOption returns the name of an option that is only for CSV and that is set, or "".
+func (o *Options) columnOption() string {
+	switch {
+	case o.TimeColumn != "":
+		return "time column"
+	case o.KeyColumn != "":
+		return "key column"
+	case o.CostColumn != "":
+		return "cost column"
+	case o.TimeUnit != "":
+		return "time unit"
+	}
+	return ""
+}
+
+func hasKey(f *format, k Key) bool {
+	for _, have := range f.keys {
+		if have == k {
+			return true
+		}
+	}
+	return false
+}
+
+// keyChoices says for an error which keys a format has.
+func keyChoices(f *format) string {
+	var names []string
+	for _, k := range f.keys {
+		if k != KeyDefault {
+			names = append(names, k.String())
+		}
+	}
+	if names == nil {
+		return "left out"
+	}
+	return strings.Join(names, ", ")
+}
