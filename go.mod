@@ -8,4 +8,6 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require go.uber.org/goleak v1.3.0 // indirect
+require go.uber.org/goleak v1.3.0
+
+require github.com/stretchr/testify v1.9.0 // indirect

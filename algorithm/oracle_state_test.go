@@ -39,7 +39,7 @@ func TestStateCheckDrawsTheLine(t *testing.T) {
 			{"5", "5 6 7 8", "1 2 3 4 5", "1:2", "-1 1", "7000000000000001 1", "5 -1", "5 1 0", "5 1 -1"},
 		},
 		oracle.SlidingLog: {
-			{"", "0", "0 1 2 3", "0 1 2 3 4", "7000000000000000:1000000000000", "0:2 7000000000000000"},
+			{"", "0", "0 1 2 3", "0 1 2 3 4", "7000000000000000:1000000000000", "0:2 7000000000000000", "1:4503599627370496 2:4503599627370495"},
 			{"-1", "7000000000000001", "7000000000000001:2", "1 1", "2 1", "1 2 2", "1 2 3 3"},
 		},
 	}
@@ -61,5 +61,12 @@ func TestStateCheckDrawsTheLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A log whose costs add up to more than a word is refused as it is read.
+func TestStateSumOfALogIsAWord(t *testing.T) {
+	if s, err := algorithm.ParseState("1:4503599627370496 2:4503599627370496"); err == nil {
+		t.Errorf("reads as %v", s)
 	}
 }

@@ -104,3 +104,30 @@ func (o *output) Close() error {
 	}
 	return err
 }
+
+// written is a report that can be written in both forms.
+type written interface {
+	WriteJSON(w io.Writer) error
+	WriteText(w io.Writer) error
+}
+
+// writeReport writes a report as JSON where that was asked for, and as text
+// unless the JSON goes where the text would.
+func writeReport(r written, summary *output, name string, text io.Writer) error {
+	if summary.wanted() {
+		err := r.WriteJSON(summary)
+		if err == nil {
+			err = summary.Close()
+		}
+		if err != nil {
+			return fmt.Errorf("--json: %w", err)
+		}
+	}
+	if name == "-" {
+		return nil
+	}
+	if err := r.WriteText(text); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}

@@ -4,8 +4,17 @@ go 1.26.0
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/creack/pty v1.1.24
+	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/weirgo/weir v0.0.0
+	golang.org/x/term v0.48.0
 	pgregory.net/rapid v1.3.0
+)
+
+require (
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 )
 
 replace github.com/weirgo/weir => ../..

@@ -24,8 +24,9 @@ const (
 
 // cli is the command line: a field for each command.
 type cli struct {
-	Replay  replayCommand `cmd:"" help:"Decide every request of a trace and report whom a limit would have hit."`
-	Version versionFlag   `help:"Print the version and exit." short:"V"`
+	Replay  replayCommand  `cmd:"" help:"Decide every request of a trace and report whom a limit would have hit."`
+	Compare compareCommand `cmd:"" help:"Decide a trace under several limits and show them side by side."`
+	Version versionFlag    `help:"Print the version and exit." short:"V"`
 }
 
 func main() {
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		kong.Writers(out, errs),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.Vars(replayVars),
+		kong.Vars(flagVars),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(&streams{in, out, errs}),
 	)

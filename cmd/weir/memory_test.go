@@ -75,7 +75,7 @@ func spilledReplay(t *testing.T, events int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collected, err := decide(context.Background(), ahead, limiter, clock, decisions)
+	collected, err := decide(context.Background(), &input{reader: reader, events: ahead}, limiter, clock, decisions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -318,7 +318,7 @@ func (w *world) check(t failer, file string, sorted bool) {
 	if err := json.Unmarshal([]byte(read(t, summary)), &r); err != nil {
 		t.Fatalf("--json: %v", err)
 	}
-	have := report.Report{Events: r.Events, Keys: r.Keys, KeysHit: r.KeysHit, Admitted: r.Admitted, Denied: r.Denied, UnitsAdmitted: r.UnitsAdmitted}
+	have := report.Report{Span: report.Span{Events: r.Events}, Keys: r.Keys, KeysHit: r.KeysHit, Admitted: r.Admitted, Denied: r.Denied, UnitsAdmitted: r.UnitsAdmitted}
 	if fmt.Sprint(have) != fmt.Sprint(counts) {
 		t.Fatalf("%s: the report counts\n%+v, want\n%+v", w.spec(), have, counts)
 	}

@@ -171,6 +171,7 @@ limit     gcra:1/1s for each key, on memory://
 events    0 requests in 2 lines
 bad       2 lines
 disorder  0 events earlier than the one before, replayed as they stand
+warning   no line can be used as jsonl; line 1: key is empty
 
 bad lines
   line 1: key is empty: {"at_us":1,"key":""}

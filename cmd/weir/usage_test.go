@@ -193,11 +193,13 @@ func TestInterruptEndsTheReplay(t *testing.T) {
 	}
 }
 
-// A failure must not wait for an input that gives nothing.
+// A failure must not wait for an input that gives nothing. The output fails at
+// its first 64 KiB, when about 500 events are decided and the others were read.
 func TestFailureDoesNotWaitForTheInput(t *testing.T) {
 	var errs strings.Builder
-	input := newStuck(t, strings.Repeat(oneEvent, 10_000), func() {})
-	status := run(context.Background(), []string{"replay", "--limit", "gcra:1/1s", "--decisions", "-", "-"}, input, broken{syscall.EPIPE}, &errs)
+	input := newStuck(t, strings.Repeat(oneEvent, 1000), func() {})
+	args := []string{"replay", "--limit", "gcra:1/1s", "--format", "jsonl", "--decisions", "-", "-"}
+	status := run(context.Background(), args, input, broken{syscall.EPIPE}, &errs)
 	if status != exitFailed || !strings.Contains(errs.String(), "broken pipe") {
 		t.Errorf("status %d, %s", status, errs.String())
 	}

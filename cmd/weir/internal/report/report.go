@@ -19,20 +19,9 @@ const (
 // Report is what a replay did. Requests are counted, and units where costs are
 // not all 1.
 type Report struct {
-	Trace  string `json:"trace"`  // the file, or "-"
-	Format string `json:"format"` // such as "combined"
-	Key    string `json:"key"`    // which field was the key
-	Limit  string `json:"limit"`  // the spec
-	Store  string `json:"store"`  // its URL
-
-	Lines      int64 `json:"lines"`
-	Empty      int64 `json:"empty_lines"`
-	Events     int64 `json:"events"` // Lines less Empty and Bad
-	OutOfOrder int64 `json:"out_of_order"`
-	Sorted     bool  `json:"sorted"`
-
-	FirstMicros int64 `json:"first_us"` // the earliest and the latest event,
-	LastMicros  int64 `json:"last_us"`  // µs since the Unix epoch; 0 without events
+	Source
+	Limit string `json:"limit"` // the spec
+	Span
 
 	Keys          int64 `json:"keys"`
 	KeysHit       int64 `json:"keys_hit"` // denied at least once
@@ -44,9 +33,42 @@ type Report struct {
 	MostDenied     []KeyCount `json:"most_denied"`
 	TimelineMicros int64      `json:"timeline_us"` // the width of a row
 	Timeline       []Bucket   `json:"timeline"`
+}
+
+// Source is where a report came from, and what became of its lines. The caller
+// fills it in.
+type Source struct {
+	Trace  string `json:"trace"`  // the file, or "-"
+	Format string `json:"format"` // such as "combined"
+	Key    string `json:"key"`    // which field was the key
+	Store  string `json:"store"`  // its URL
+
+	Lines      int64 `json:"lines"`
+	Empty      int64 `json:"empty_lines"`
+	OutOfOrder int64 `json:"out_of_order"`
+	Sorted     bool  `json:"sorted"`
 
 	Bad      int64     `json:"bad"`
 	BadLines []BadLine `json:"bad_lines"` // the first ones
+	// Misfit says that the format seems to be the wrong one, and names the
+	// first line that shows it; "" where it seems right.
+	Misfit string `json:"misfit,omitempty"`
+}
+
+// Span is how many events there are and from when to when.
+type Span struct {
+	Events      int64 `json:"events"`   // lines less empty and bad ones
+	FirstMicros int64 `json:"first_us"` // the earliest and the latest event,
+	LastMicros  int64 `json:"last_us"`  // µs since the Unix epoch; 0 without events
+}
+
+// add counts one event.
+func (s *Span) add(at int64) {
+	if s.Events == 0 || at < s.FirstMicros {
+		s.FirstMicros = at
+	}
+	s.LastMicros = max(s.LastMicros, at)
+	s.Events++
 }
 
 // KeyCount is how often one key asked and was denied.
@@ -77,11 +99,7 @@ func NewCollector() *Collector { return &Collector{timeline: newTimeline()} }
 // the order of first use.
 func (c *Collector) Add(number int, key string, at, cost int64, allowed bool) {
 	r := &c.report
-	if r.Events == 0 || at < r.FirstMicros {
-		r.FirstMicros = at
-	}
-	r.LastMicros = max(r.LastMicros, at)
-	r.Events++
+	r.add(at)
 	for number >= len(c.keys) {
 		c.keys = append(c.keys, KeyCount{})
 	}
@@ -108,7 +126,7 @@ func saturate(a, b int64) int64 {
 	return 1<<63 - 1
 }
 
-// Report returns what was gathered. The caller fills in where it came from.
+// Report returns what was gathered. The caller fills in its Source.
 func (c *Collector) Report() *Report {
 	r := c.report
 	denied := []KeyCount{} // not nil, which JSON would show as null
@@ -131,7 +149,9 @@ func (c *Collector) Report() *Report {
 }
 
 // WriteJSON writes the report as one JSON object, indented.
-func (r *Report) WriteJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, r any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

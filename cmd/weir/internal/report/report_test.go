@@ -144,8 +144,8 @@ func TestUnitsStopAtTheLargestNumber(t *testing.T) {
 	for range 3 {
 		c.Add(0, "k", 0, math.MaxInt64-1, false)
 	}
-	c.Add(0, "k", 0, 5, true)
-	if r := c.Report(); r.UnitsOffered != math.MaxInt64 || r.UnitsAdmitted != 5 {
+	c.Add(0, "k", 0, 7, true)
+	if r := c.Report(); r.UnitsOffered != math.MaxInt64 || r.UnitsAdmitted != 7 {
 		t.Errorf("%d offered, %d admitted", r.UnitsOffered, r.UnitsAdmitted)
 	}
 }

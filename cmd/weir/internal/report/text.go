@@ -20,7 +20,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	t.summary(r)
 	t.mostDenied(r)
 	t.timeline(r)
-	t.badLines(r)
+	t.badLines(&r.Source)
 	return t.err
 }
 
@@ -49,30 +49,48 @@ func (t *text) table(rows ...string) {
 	t.err = w.Flush()
 }
 
-func (t *text) summary(r *Report) {
-	line := func(name, format string, args ...any) { t.printf("%-10s"+format+"\n", append([]any{name}, args...)...) }
-	line("trace", "%s (%s)", show(r.Trace), r.Format)
-	line("limit", "%s for each %s, on %s", r.Limit, r.Key, r.Store)
-	line("events", "%s in %s", count(r.Events, "request"), count(r.Lines, "line"))
-	if r.Empty > 0 {
-		line("empty", "%s", count(r.Empty, "line"))
+// line writes one named line of a summary.
+func (t *text) line(name, format string, args ...any) {
+	t.printf("%-10s"+format+"\n", append([]any{name}, args...)...)
+}
+
+// source writes where a report came from; limit is what was decided, or "".
+func (t *text) source(s *Source, limit string, span *Span) {
+	t.line("trace", "%s (%s)", show(s.Trace), s.Format)
+	if limit != "" {
+		t.line("limit", "%s for each %s, on %s", limit, show(s.Key), s.Store)
+	} else {
+		t.line("limits", "for each %s, on %s", show(s.Key), s.Store)
 	}
-	line("bad", "%s", count(r.Bad, "line"))
+	t.line("events", "%s in %s", count(span.Events, "request"), count(s.Lines, "line"))
+	if s.Empty > 0 {
+		t.line("empty", "%s", count(s.Empty, "line"))
+	}
+	t.line("bad", "%s", count(s.Bad, "line"))
 	order := "replayed as they stand"
-	if r.Sorted {
+	if s.Sorted {
 		order = "sorted by time"
 	}
-	line("disorder", "%s earlier than the one before, %s", count(r.OutOfOrder, "event"), order)
+	t.line("disorder", "%s earlier than the one before, %s", count(s.OutOfOrder, "event"), order)
+	if s.Misfit != "" {
+		t.line("warning", "%s", s.Misfit)
+	}
+	if span.Events > 0 {
+		first, last := algorithm.Instant(span.FirstMicros).Time(), algorithm.Instant(span.LastMicros).Time()
+		t.line("span", "%s to %s (%s)", stamp(first), stamp(last), length(last.Sub(first)))
+	}
+}
+
+func (t *text) summary(r *Report) {
+	t.source(&r.Source, r.Limit, &r.Span)
 	if r.Events == 0 {
 		return
 	}
-	first, last := algorithm.Instant(r.FirstMicros).Time(), algorithm.Instant(r.LastMicros).Time()
-	line("span", "%s to %s (%s)", stamp(first), stamp(last), length(last.Sub(first)))
-	line("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys))
-	line("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events))
-	line("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events))
+	t.line("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys))
+	t.line("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events))
+	t.line("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events))
 	if r.UnitsOffered != r.Events {
-		line("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered))
+		t.line("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered))
 	}
 }
 
@@ -148,7 +166,7 @@ func rowFormat(width time.Duration) string {
 	return "2006-01-02 15:04:05.000000"
 }
 
-func (t *text) badLines(r *Report) {
+func (t *text) badLines(r *Source) {
 	if r.Bad == 0 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -125,6 +126,33 @@ func BenchmarkCombined(b *testing.B) {
 			perLine(b)
 		})
 	}
+}
+
+// BenchmarkFormats reads each format once, with the costliest key, and at last lines that no format can use.
+func BenchmarkFormats(b *testing.B) {
+	run := func(name, header, line string, opts Options, want int) {
+		b.Run(name, func(b *testing.B) {
+			data := []byte(header + strings.Repeat(line+"\n", benchLines))
+			b.ReportAllocs()
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if n := drain(b, data, &opts, false, 0); n != want {
+					b.Fatal(n, "events")
+				}
+			}
+			perLine(b)
+		})
+	}
+	run("nginx-json", "", nginxLine, Options{Key: KeyHostPath}, benchLines)
+	run("caddy", "", caddyLine, Options{Key: KeyHostPath}, benchLines)
+	run("alb", "", albLine, Options{Key: KeyHostPath}, benchLines)
+	run("cloudfront", cloudFrontNamesLine+"\n", cloudFrontLine, Options{Key: KeyHostPath}, benchLines)
+	run("envoy", "", envoyLine, Options{Key: KeyHostPath}, benchLines)
+	columns := Options{TimeColumn: "time", KeyColumn: "key", CostColumn: "cost"}
+	run("csv", rowsHeader, "2023-11-16 18:17:03.9799600,user:1,4808,10", columns, benchLines)
+	run("csv/quoted", rowsHeader, `"2023-11-16 18:17:03.9799600","user:1",4808,10`, columns, benchLines)
+	run("bad", "", strings.TrimSuffix(combined, `"`), Options{Format: "combined"}, 0)
+	run("bad/json", "", `{"at_us":1,"key":"a","cost":-1}`, Options{Format: "jsonl"}, 0)
 }
 
 func drain(tb testing.TB, data []byte, opts *Options, ahead bool, work int) (n int) {

@@ -55,3 +55,16 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 var errBroken = errors.New("the disk is broken")
+
+// usual is a trace of one line for every format.
+var usual = map[string]string{
+	"jsonl":      jsonLine,
+	"combined":   combined,
+	"clf":        common,
+	"nginx-json": nginxLine,
+	"caddy":      caddyLine,
+	"alb":        albLine,
+	"cloudfront": cloudFrontNamesLine + "\n" + cloudFrontLine,
+	"envoy":      envoyLine,
+	"csv":        "time\n2023-11-16T18:17:03Z",
+}

@@ -33,6 +33,18 @@ func TestFormatIsDetected(t *testing.T) {
 		"all bad, broken json":               {" {at_us:1}", "jsonl", 0, 1},
 		"all bad, looks like a log":          {with("Oct", "Okt"), "combined", 0, 1},
 		"one usable against many that look":  {repeat(5, "{}") + combined, "combined", 1, 5},
+		"nginx-json":                         {nginxLine, "nginx-json", 1, 0},
+		"caddy":                              {caddyLine, "caddy", 1, 0},
+		"caddy, of itself first":             {`{"level":"info","ts":1646861399.9,"msg":"started"}` + "\n" + caddyLine, "caddy", 1, 1},
+		"alb":                                {albLine, "alb", 1, 0},
+		"cloudfront":                         {usual["cloudfront"], "cloudfront", 1, 0},
+		"cloudfront, bad lines":              {cloudFrontNamesLine + "\n2019-12-04\t21:02:31\n", "cloudfront", 0, 1},
+		"envoy":                              {envoyLine, "envoy", 1, 0},
+		"all bad, looks like nginx":          {repeat(2, strings.Replace(nginxLine, "request_time", "time", 1)), "nginx-json", 0, 2},
+		"all bad, looks like caddy":          {strings.Replace(caddyLine, "duration", "time", 1), "caddy", 0, 1},
+		"all bad, looks like alb":            {albLine[:100], "alb", 0, 1},
+		"all bad, looks like envoy":          {envoyLine[:100], "envoy", 0, 1},
+		"mixed, the most win":                {jsonLine + "\n" + repeat(3, envoyLine) + repeat(2, jsonLine) + envoyLine, "envoy", 4, 3},
 		"no lines":                           {"", "jsonl", 0, 0},
 		"only blank lines":                   {"\n\n \n", "jsonl", 0, 0},
 		"only a line that is too long":       {strings.Repeat("x", MaxLine+1), "jsonl", 0, 1},
@@ -78,8 +90,47 @@ func TestDetectionReadsNoMoreThanItNeeds(t *testing.T) {
 }
 
 func TestDetectionOfABrokenInputIsAnError(t *testing.T) {
-	if _, err := Open(&failing{strings.NewReader(jsonLine), errBroken}, nil); !errors.Is(err, errBroken) {
-		t.Errorf("Open: %v", err)
+	for _, text := range []string{"", jsonLine, "# a comment\n" + jsonLine} {
+		if _, err := Open(&failing{strings.NewReader(text), errBroken}, nil); !errors.Is(err, errBroken) {
+			t.Errorf("Open of %q: %v", text, err)
+		}
+	}
+}
+
+// One usable line is enough to read on: what comes before the error is read as it would be without detection.
+func TestInputThatFailsBehindAUsableLineIsDetected(t *testing.T) {
+	r, err := Open(&failing{strings.NewReader(jsonLine + "\n" + jsonLine), errBroken}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(); err != nil {
+		t.Errorf("first event: %v", err)
+	}
+	if _, err := r.Next(); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "after line 1") {
+		t.Errorf("then %v", err)
+	}
+}
+
+// Every line is one of its own format only, so that the order of the table matters for Combined alone.
+func TestFormatsDoNotReadEachOther(t *testing.T) {
+	parsers := detectors()
+	for i := range formats {
+		if parsers[i] == nil {
+			continue
+		}
+		for other := range formats {
+			if parsers[other] == nil {
+				continue
+			}
+			used := true
+			for line := range strings.SplitSeq(usual[formats[i].name], "\n") {
+				reason := parsers[other].parse([]byte(line), &fields{})
+				used = used && (reason == "" || reason == isHeader)
+			}
+			if want := i == other || formats[i].name == "combined" && formats[other].name == "clf"; used != want {
+				t.Errorf("%s read as %s: %v", formats[i].name, formats[other].name, used)
+			}
+		}
 	}
 }
 
@@ -117,7 +168,10 @@ func TestNamedFormatsAreRead(t *testing.T) {
 	if got := Formats(); !slices.Equal(got, []string{"auto", "jsonl", "combined", "clf", "nginx-json", "caddy", "alb", "cloudfront", "envoy", "csv"}) {
 		t.Errorf("Formats() = %q", got)
 	}
-	for format, text := range map[string]string{"jsonl": jsonLine, "combined": combined, "clf": combined, "auto": common, "": common} {
+	for format, text := range map[string]string{
+		"jsonl": jsonLine, "combined": combined, "clf": combined, "nginx-json": nginxLine, "caddy": caddyLine, "alb": albLine,
+		"cloudfront": usual["cloudfront"], "envoy": envoyLine, "auto": common, "": common,
+	} {
 		if events, _ := readAll(t, text, &Options{Format: format}); len(events) != 1 {
 			t.Errorf("%q: %d events", format, len(events))
 		}

@@ -159,6 +159,11 @@ func TestReadingAllocatesForNewKeysOnly(t *testing.T) {
 	}{
 		"jsonl":            {`{"at_us":1700000000000000,"key":"user:1","cost":1,"note":"x","n":-1.5e3,"ok":true}`, Options{}},
 		"combined/host":    {`h - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 1 "-" "agent\"s"`, Options{}},
+		"nginx-json":       {nginxLine, Options{Key: KeyHostPath}},
+		"caddy":            {caddyLine, Options{Key: KeyHostPath}},
+		"alb":              {albLine, Options{Key: KeyHostPath}},
+		"envoy":            {envoyLine, Options{Key: KeyHostPath}},
+		"csv":              {"2023-11-16 18:17:03.5,a,12", Options{TimeColumn: "2023-11-16 18:17:03.5", KeyColumn: "a", CostColumn: "12"}},
 		"combined/address": {`h - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 1 "-" "-"`, Options{Key: KeyHostPath}},
 	} {
 		t.Run(name, func(t *testing.T) {

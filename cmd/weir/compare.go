@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/store"
+)
+
+// compareCommand is the command line of weir compare.
+type compareCommand struct {
+	traceFlags
+	Limit []string `required:"" sep:"none" placeholder:"SPEC" help:"A limit; give the flag once for each limit to compare."`
+	JSON  string   `name:"json" placeholder:"FILE" help:"Write the comparison as JSON; - is standard output, instead of the text."`
+}
+
+// maxLimits is the most limits that fit beside each other.
+const maxLimits = 9
+
+// Help is the long help, before the flags.
+func (compareCommand) Help() string {
+	return specHelp + "\nExample: weir compare --limit gcra:100/1m,burst=20 --limit sliding-log:100/1m access.log"
+}
+
+// Run decides the trace once for each limit, each as if it were alone.
+func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
+	if n := len(c.Limit); n < 2 || n > maxLimits {
+		return usageError{fmt.Errorf("--limit was given %d times: must be 2 to %d", n, maxLimits)}
+	}
+	limits := make([]algorithm.Algorithm, len(c.Limit))
+	for i, spec := range c.Limit {
+		if limits[i], err = algorithm.ParseSpec(spec); err != nil {
+			return usageError{fmt.Errorf("--limit: %w", err)}
+		}
+	}
+	clock := &traceClock{}
+	states, err := openStore(c.Store, clock)
+	if err != nil {
+		return err
+	}
+	defer states.Close() // frees memory; there is no error to report
+	limiters, names, err := newLimiters(states, limits)
+	if err != nil {
+		return err
+	}
+	in, err := c.open(ctx, s, map[string]string{"--json": c.JSON})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	summary, err := create(c.JSON, s)
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	defer summary.Close()
+
+	shown := showProgress(s.err, in)
+	defer shown.end()
+	collected := report.NewComparer(names)
+	allowed := make([]bool, len(limiters))
+	err = in.each(ctx, clock, func(event trace.Event) error {
+		for i, l := range limiters {
+			d, err := l.AllowN(ctx, event.Key, event.Cost)
+			if err != nil {
+				return err
+			}
+			allowed[i] = d.Allowed
+		}
+		collected.Add(event.KeyIndex, event.Key, event.At, event.Cost, allowed)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	shown.end()
+	r := collected.Comparison()
+	c.describe(&r.Source, in)
+	return writeReport(r, summary, c.JSON, s.out)
+}
+
+// newLimiters makes one limiter for each limit. Their names keep the states of
+// two limits of one kind apart.
+func newLimiters(states store.Store, limits []algorithm.Algorithm) (limiters []*weir.Limiter, names []string, err error) {
+	for i, limit := range limits {
+		l, err := weir.New(states, limit, &weir.Options{Name: strconv.Itoa(i)})
+		if err != nil {
+			return nil, nil, err
+		}
+		limiters, names = append(limiters, l), append(names, fmt.Sprint(limit))
+	}
+	return limiters, names, nil
+}

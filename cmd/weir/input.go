@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+// traceFlags say what is replayed and how it is read; the commands share them.
+type traceFlags struct {
+	Trace      string `arg:"" help:"The trace: a file, or - for standard input; gzip is unpacked."`
+	Store      string `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default)."`
+	Format     string `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
+	Key        string `default:"" placeholder:"FIELD" help:"What of an access log line is the key: ${keys} (default host)."`
+	TimeColumn string `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
+	TimeUnit   string `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
+	KeyColumn  string `placeholder:"NAME" help:"CSV: the column of the key (default: one key for all)."`
+	CostColumn string `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
+	Sort       bool   `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
+}
+
+var flagVars = map[string]string{
+	"formats": strings.Join(trace.Formats(), ","),
+	"keys":    strings.Join(trace.KeyNames(), ", "),
+}
+
+// specHelp is the part of the long help that the commands share.
+const specHelp = `SPEC is one of
+  gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]   leaky-bucket:L/P[,capacity=N]
+  fixed-window:L/P             sliding-log:L/P              sliding-counter:L/P
+L units per period P, a duration with a unit such as 500ms, 1m or 24h. Burst and capacity are L where left out.
+
+Time comes from the trace, not from the clock. A JSON Lines event is
+  {"at_us":1700000000000000,"key":"user:1","cost":1}
+Lines that cannot be used are counted and shown; they do not change the exit status.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+`
+
+// input is an opened trace.
+type input struct {
+	source *source
+	reader *trace.Reader
+	events *trace.Ahead
+	key    trace.Key
+}
+
+// open opens the trace. outputs are the files that the command will write, by
+// their flags: none may be the trace itself.
+func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]string) (*input, error) {
+	key, err := trace.ParseKey(f.Key)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--key: %w", err)}
+	}
+	src, err := openSource(ctx, f.Trace, s.in)
+	if err != nil {
+		return nil, err
+	}
+	for flag, name := range outputs {
+		if err := src.spare(flag, name); err != nil {
+			return nil, errors.Join(err, src.Close())
+		}
+	}
+	reader, err := trace.Open(src, &trace.Options{
+		Format: f.Format, Key: key, Sort: f.Sort,
+		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, KeyColumn: f.KeyColumn, CostColumn: f.CostColumn,
+	})
+	if option := trace.OptionError(""); errors.As(err, &option) {
+		err = usageError{errors.New(flagOf(option))}
+	} else if err != nil {
+		err = fmt.Errorf("%s: %w", src.name, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return &input{src, reader, trace.NewAhead(reader), key}, nil
+}
+
+// flagOf returns the text of an OptionError with the flag in front instead of
+// the option: "trace: time column: …" is about --time-column.
+func flagOf(err trace.OptionError) string {
+	option, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trace: "), ": ")
+	return "--" + strings.ReplaceAll(option, " ", "-") + ": " + rest
+}
+
+// Close ends the reading and removes what it left on the disk.
+func (in *input) Close() error {
+	return errors.Join(in.source.Close(), in.events.Close())
+}
+
+// each calls do for every event of the trace, at the time of the event.
+func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Event) error) error {
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		event, err := in.events.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		clock.now = algorithm.Instant(event.At)
+		if err := do(event); err != nil {
+			return err
+		}
+	}
+}
+
+// describe says in a report where it came from.
+func (f *traceFlags) describe(r *report.Source, in *input) {
+	counts := in.reader.Counts()
+	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), f.Store
+	r.Lines, r.Empty, r.OutOfOrder, r.Sorted = counts.Lines, counts.Skipped, counts.OutOfOrder, in.reader.Sorted()
+	switch {
+	case in.key != trace.KeyDefault:
+		r.Key = in.key.String()
+	case f.KeyColumn != "":
+		r.Key = f.KeyColumn
+	case r.Format == "csv", r.Format == "jsonl":
+		r.Key = "key"
+	default:
+		r.Key = trace.KeyHost.String()
+	}
+	var first []trace.BadLine
+	r.Bad, first = in.reader.Bad()
+	for _, b := range first {
+		r.BadLines = append(r.BadLines, report.BadLine{Line: b.Number, Reason: b.Reason, Text: b.Text})
+	}
+	if misfit, found := in.reader.Misfit(); found {
+		r.Misfit = misfit.String()
+	}
+}
+
+// openStore opens the store of a URL.
+func openStore(url string, clock store.Clock) (store.Store, error) {
+	if url != "memory://" {
+		return nil, usageError{fmt.Errorf("--store: %q is not a store of this command: must be memory://", url)}
+	}
+	return memorystore.New(&memorystore.Options{Clock: clock})
+}
+
+// traceClock shows the time of the current event.
+type traceClock struct{ now algorithm.Instant }
+
+func (c *traceClock) Now() time.Time { return c.now.Time() }

@@ -1,0 +1,92 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// slowTrace replays a trace whose second line comes only when go is closed.
+func slowTrace(t *testing.T, errs io.Writer, more <-chan struct{}) (status <-chan int) {
+	t.Helper()
+	in, out := io.Pipe()
+	go func() {
+		io.WriteString(out, oneEvent)
+		<-more
+		io.WriteString(out, oneEvent)
+		out.Close()
+	}()
+	done := make(chan int, 1)
+	go func() {
+		done <- run(context.Background(), []string{"replay", "--format", "jsonl", "--limit", "gcra:1/1s", "-"}, in, io.Discard, errs)
+	}()
+	return done
+}
+
+func TestProgressIsShownOnATerminal(t *testing.T) {
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer terminal.Close()
+	more := make(chan struct{})
+	status := slowTrace(t, terminal, more)
+
+	// A terminal is read all the time; the trace does not go on before the bar
+	// was seen.
+	seen := make(chan struct{})
+	go func() {
+		var text bytes.Buffer
+		buffer := make([]byte, 1024)
+		for shown := false; ; {
+			n, err := master.Read(buffer)
+			text.Write(buffer[:n])
+			if !shown && strings.Contains(text.String(), "reading") {
+				shown = true
+				close(seen)
+			}
+			if err != nil {
+				return // the terminal was closed
+			}
+		}
+	}()
+	select {
+	case <-seen:
+	case <-time.After(30 * time.Second):
+		t.Error("no progress bar")
+	}
+	close(more)
+	if got := <-status; got != exitOK {
+		t.Errorf("status %d", got)
+	}
+}
+
+func TestProgressIsNotShownOnAPipe(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	more := make(chan struct{})
+	status := slowTrace(t, write, more)
+	if shown := showProgress(write, nil); shown != nil {
+		t.Error("a pipe was taken for a terminal")
+	}
+	close(more)
+	if got := <-status; got != exitOK {
+		t.Errorf("status %d", got)
+	}
+	write.Close()
+	if text, err := io.ReadAll(read); err != nil || len(text) > 0 {
+		t.Errorf("a pipe was shown %q (%v)", text, err)
+	}
+}
