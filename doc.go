@@ -7,7 +7,8 @@
 // package is what an application calls:
 //
 //   - [Limiter] holds one limit. Allow asks for one unit, AllowN for several,
-//     Peek looks without taking, Reset forgets a key.
+//     Wait blocks until they may pass, Peek looks without taking, Reset forgets
+//     a key.
 //   - [Taker] asks several limits at once, all or nothing: either every limit
 //     admits its cost and all are charged, or none is.
 //
@@ -15,6 +16,7 @@
 // a rate such as 7 per 3 s never drifts. A denied request changes nothing, so a
 // client that keeps trying is served as soon as its limit allows.
 //
-// An error is never a decision. Where a store cannot answer, the error says so
-// and Decision.Allowed is false.
+// An error is never a decision: Decision.Allowed is false then. Where a store
+// cannot answer, the error says so, unless [Options].OnFailure has something else
+// answer for it; such a Decision is Degraded.
 package weir

@@ -49,23 +49,32 @@ type guard struct {
 	store   store.Store
 	mode    FailureMode
 	local   store.Store
-	timeout time.Duration // 0 for a store that never waits
+	timeout time.Duration // of one call to store; 0 if it never waits
+	patient time.Duration // the same of local
 }
 
 func newGuard(s store.Store, o *Options) guard {
-	g := guard{store: s, mode: o.OnFailure, local: o.Local, timeout: o.Timeout}
-	if g.timeout == 0 {
-		g.timeout = defaultTimeout
-	}
-	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
-		g.timeout = 0
+	g := guard{store: s, mode: o.OnFailure, local: o.Local, timeout: timeoutOf(s, o.Timeout)}
+	if o.Local != nil {
+		g.patient = timeoutOf(o.Local, o.Timeout)
 	}
 	return g
 }
 
+// timeoutOf is how long a call to s may take; 0 for a store that never waits.
+func timeoutOf(s store.Store, wanted time.Duration) time.Duration {
+	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
+		return 0
+	}
+	if wanted == 0 {
+		return defaultTimeout
+	}
+	return wanted
+}
+
 // ask applies ops, or peeks. cause is the failure that the mode stood in for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
-	at, committed, err = g.call(ctx, g.store, ops, take)
+	at, committed, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, committed, nil, nil
 	}
@@ -73,8 +82,8 @@ func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorith
 }
 
 // call is one call to a store, with the time-out.
-func (g *guard) call(ctx context.Context, s store.Store, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
-	within, cancel := g.within(ctx)
+func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
+	within, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	if take {
 		at, committed, err = s.Apply(within, ops)
@@ -82,33 +91,37 @@ func (g *guard) call(ctx context.Context, s store.Store, ops []store.Op, take bo
 		at, err = s.Peek(within, ops)
 		committed = allAllowed(ops)
 	}
-	return at, committed, g.late(ctx, within, err)
+	return at, committed, late(ctx, within, timeout, err)
 }
 
 // reset forgets slots, in the store that stands in as well.
 func (g *guard) reset(ctx context.Context, slots []store.Slot) error {
-	within, cancel := g.within(ctx)
-	defer cancel()
-	err := g.late(ctx, within, g.store.Reset(within, slots))
+	err := reset(ctx, g.store, g.timeout, slots)
 	if g.local != nil {
-		err = errors.Join(err, g.local.Reset(ctx, slots))
+		err = errors.Join(err, reset(ctx, g.local, g.patient, slots))
 	}
 	return err
 }
 
-// within returns ctx with the time-out.
-func (g *guard) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if g.timeout == 0 {
+func reset(ctx context.Context, s store.Store, timeout time.Duration, slots []store.Slot) error {
+	within, cancel := withTimeout(ctx, timeout)
+	defer cancel()
+	return late(ctx, within, timeout, s.Reset(within, slots))
+}
+
+// withTimeout is context.WithTimeout, without one where timeout is 0.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, g.timeout)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // late gives the error of a call that our own time-out ended its meaning. By
 // the contract of a store nothing was changed, unless it says otherwise.
-func (g *guard) late(ctx, within context.Context, err error) error {
+func late(ctx, within context.Context, timeout time.Duration, err error) error {
 	if err != nil && within.Err() != nil && ctx.Err() == nil && !errors.Is(err, store.ErrOutcomeUnknown) {
-		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, g.timeout, err)
+		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, timeout, err)
 	}
 	return err
 }
@@ -120,7 +133,7 @@ func (g *guard) stand(ctx context.Context, ops []store.Op, take bool, err error)
 		return 0, false, nil, err
 	}
 	if g.mode == Local {
-		at, committed, localErr := g.call(ctx, g.local, ops, take)
+		at, committed, localErr := call(ctx, g.local, g.patient, ops, take)
 		if localErr != nil {
 			return 0, false, nil, errors.Join(localErr, err)
 		}

@@ -13,8 +13,8 @@ import (
 // Limiter is one limit, for any number of keys. Which verb to use:
 //
 //   - Allow, AllowN: may this pass now? Charged if the answer is yes.
-//   - Peek, PeekN: how does the key stand? Never charged, never denied for
-//     having looked.
+//   - Peek, PeekN: how does the key stand, and what would AllowN answer? Never
+//     charged.
 //   - Wait, WaitN: let this pass as soon as it may.
 //   - Reset: forget the key; it is fresh again.
 //
@@ -25,13 +25,14 @@ import (
 // what the store returns. What is answered instead where a store fails is for
 // Options.OnFailure to say; such a Decision is Degraded.
 //
-// A Limiter is safe for concurrent use. Each verb costs one call to the store;
-// on store/memory it allocates nothing for the algorithms with a state of fixed
+// A Limiter is safe for concurrent use. Each verb but Wait costs one call to the
+// store; on store/memory it allocates nothing for the algorithms with a state of fixed
 // size. Time is the store's clock.
 type Limiter struct {
 	guard
 	bound   store.Bound // nil if the store does not offer one
 	slot    store.Slot  // without a key
+	most    int64       // the largest cost that a fresh key admits
 	observe func(Observation)
 	ops     sync.Pool // of *[1]store.Op
 	lines   lines     // of those who Wait
@@ -65,6 +66,8 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 		observe: opts.Observe,
 		done:    make(chan struct{}),
 	}
+	_, fresh := a.Step(algorithm.State{}, 0, algorithm.Request{})
+	l.most = fresh.Limit
 	l.ops.New = func() any { return new([1]store.Op) }
 	if binder, offered := s.(store.Binder); offered && l.timeout == 0 {
 		bound, err := binder.Bind(opts.Name, a)

@@ -29,9 +29,9 @@ func (e *WaitError) Unwrap() error { return e.Cause }
 
 var (
 	// ErrNeverAdmitted: the cost exceeds the limit, so no wait helps.
-	ErrNeverAdmitted = errors.New("weir: the cost exceeds the limit")
+	ErrNeverAdmitted = errors.New("the cost exceeds the limit")
 	// ErrQueueFull: the leaky bucket holds as much as it can.
-	ErrQueueFull = errors.New("weir: the queue is full")
+	ErrQueueFull = errors.New("the queue is full")
 	// errTooLate: the answer cannot come before the deadline of the context.
 	errTooLate = fmt.Errorf("the wait would outlast the deadline: %w", context.DeadlineExceeded)
 )
@@ -73,11 +73,21 @@ func (l *Limiter) wait(ctx context.Context, verb, key string, n int64) (Decision
 	if err := errors.Join(store.ValidateKey(0, key), store.ValidateRequest(0, algorithm.Request{Cost: n})); err != nil {
 		return Decision{}, err
 	}
+	if n > l.most {
+		var d Decision
+		if err := l.ask(ctx, verb, key, algorithm.Request{Cost: n}, false, &d); err != nil {
+			return d, err
+		}
+		return d, &WaitError{d, ErrNeverAdmitted}
+	}
 	me, err := l.lines.join(ctx, l.done, key)
 	if err != nil {
 		return Decision{}, &WaitError{Cause: err}
 	}
 	defer l.lines.leave(me)
+	if err := ctx.Err(); err != nil { // it ended as the turn came
+		return Decision{}, &WaitError{Cause: err}
+	}
 	for {
 		var d Decision
 		if err := l.ask(ctx, verb, key, algorithm.Request{Cost: n}, true, &d); err != nil || d.Allowed {
@@ -145,6 +155,9 @@ type line struct {
 	key     string
 	waiters list.List // of *waiter
 	until   time.Time // when the first one asks next; zero while it asks
+	// earliest is not after any deadline of those behind the first; zero if
+	// they have none. It spares most looks through the line.
+	earliest time.Time
 }
 
 type waiter struct {
@@ -166,7 +179,6 @@ func (q *lines) join(ctx context.Context, closed <-chan struct{}, key string) (*
 	var err error
 	select {
 	case <-w.turn:
-		// Also where ctx ended meanwhile: the store call will say so.
 		return w, nil
 	case <-w.late:
 		err = errTooLate
@@ -196,6 +208,8 @@ func (q *lines) enter(w *waiter, key string) {
 		close(w.turn)
 	case w.tooLate(l.until):
 		close(w.late)
+	case !w.deadline.IsZero() && (l.earliest.IsZero() || w.deadline.Before(l.earliest)):
+		l.earliest = w.deadline
 	}
 }
 
@@ -226,13 +240,27 @@ func (q *lines) sleep(ctx context.Context, closed <-chan struct{}, w *waiter, d 
 	}
 	q.mu.Lock()
 	w.line.until = until
-	for e := w.element.Next(); e != nil; e = e.Next() {
-		if behind := e.Value.(*waiter); behind.tooLate(until) && !isClosed(behind.late) {
-			close(behind.late)
-		}
-	}
+	w.line.tell(w)
 	q.mu.Unlock()
 	return sleep(ctx, closed, d)
+}
+
+// tell tells those behind the first whose deadline comes before it asks next.
+func (l *line) tell(first *waiter) {
+	if l.earliest.IsZero() || !l.earliest.Before(l.until) {
+		return
+	}
+	l.earliest = time.Time{}
+	for e := first.element.Next(); e != nil; e = e.Next() {
+		behind := e.Value.(*waiter)
+		switch {
+		case behind.deadline.IsZero() || isClosed(behind.late):
+		case behind.tooLate(l.until):
+			close(behind.late)
+		case l.earliest.IsZero() || behind.deadline.Before(l.earliest):
+			l.earliest = behind.deadline
+		}
+	}
 }
 
 // tooLate reports whether the deadline comes before until; a zero until is

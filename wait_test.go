@@ -152,6 +152,59 @@ func TestWaitFailsAtOnceWhenItCannotSucceed(t *testing.T) {
 	})
 }
 
+// boinkor-net/governor #11, golang/go #80698: waiting for more than the burst.
+func TestWaitForMoreThanTheLimitFailsAtOnceBehindOthersToo(t *testing.T) {
+	bubble(t, "gcra:1/10s,burst=1", func(t *testing.T, l *weir.Limiter, _ *counting) {
+		if d, err := l.Allow(context.Background(), "k"); err != nil || !d.Allowed {
+			t.Fatal(d, err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := l.Wait(context.Background(), "k"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		d, err := l.WaitN(context.Background(), "k", 2)
+		if took := time.Since(start); !errors.Is(err, weir.ErrNeverAdmitted) || took != 0 || d.RetryAfter != weir.Never || d.Limit != 1 {
+			t.Errorf("after %v: %+v, %v", took, d, err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestDeadlinesOfManyWaitersAreKept(t *testing.T) {
+	const waiters = 2000
+	bubble(t, "gcra:1/1s,burst=1", func(t *testing.T, l *weir.Limiter, _ *counting) {
+		start := time.Now()
+		var admitted, late atomic.Int64
+		var wg sync.WaitGroup
+		for i := range waiters {
+			wg.Go(func() {
+				deadline := time.Duration(i%100)*time.Second + time.Millisecond
+				ctx, cancel := context.WithTimeout(context.Background(), deadline)
+				defer cancel()
+				_, err := l.Wait(ctx, "k")
+				switch took := time.Since(start); {
+				case took > deadline:
+					t.Errorf("returned after %v, deadline %v: %v", took, deadline, err)
+				case err == nil:
+					admitted.Add(1)
+				case errors.Is(err, context.DeadlineExceeded):
+					late.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if admitted.Load() != 100 || late.Load() != waiters-100 {
+			t.Errorf("%d admitted, %d late", admitted.Load(), late.Load())
+		}
+	})
+}
+
 func TestWaiterBehindOthersFailsAtOnceWhenItsTurnCannotComeInTime(t *testing.T) {
 	bubble(t, "gcra:1/10s,burst=1", func(t *testing.T, l *weir.Limiter, s *counting) {
 		if d, err := l.Allow(context.Background(), "k"); err != nil || !d.Allowed {

@@ -9,12 +9,13 @@
 //
 // All bounds are for the cost admitted to one key in a closed interval of t µs,
 // with a limit of L units per P µs and a burst or capacity of B units. They
-// are tight: a greedy caller reaches them.
+// are tight: a greedy caller reaches them (GCRA and token bucket where the
+// fraction that a whole microsecond costs them fits into the burst).
 //
 //	GCRA             B + ⌊t·L/P⌋         smooth, one or three words of state
 //	token bucket     B + ⌊t·L/P⌋         the same decisions, two or four words
-//	leaky bucket     admits as GCRA; admitted callers wait for their turn, so
-//	                 starts are never closer than cost × P/L
+//	leaky bucket     admits as GCRA; admitted callers wait for their turn, and
+//	                 turns are never closer than cost × P/L
 //	fixed window     L·(⌊t/P⌋ + 2)       at most L per aligned window, 2·L at an edge
 //	sliding log      L·(⌊t/P⌋ + 1)       at most L in every half-open window of P, exactly
 //	sliding counter  L + ⌊L·t/P⌋         at most 2·L − 1 in every window of P
@@ -44,7 +45,7 @@ const Never = time.Duration(math.MaxInt64)
 
 // Algorithm decides requests for one limit. Implementations are immutable and
 // safe for concurrent use; those of this package have no advantage over one
-// written elsewhere.
+// written elsewhere: states are made by NewState, or by Append of a Log.
 type Algorithm interface {
 	// Spec names the kind, with the version of its state layout, and the
 	// parameters. Two algorithms with equal Specs must decide equally, and

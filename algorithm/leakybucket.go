@@ -9,9 +9,9 @@ import "time"
 // waits.
 //
 // A caller who waits its Delay starts no earlier than its turn and less than
-// 1 µs after it. Starts are at least cost × P/L apart while the queue is not
-// empty: a closed interval of t µs sees starts for at most n + ⌊t·L/P⌋ units,
-// where n is the largest cost used. Nobody waits longer than capacity × P/L.
+// 1 µs after it. Turns are exactly cost × P/L apart while the queue is not empty:
+// a closed interval of t µs sees turns for at most n + ⌊t·L/P⌋ units, where n is
+// the largest cost used. Nobody waits longer than capacity × P/L.
 //
 // A request may bound its Delay (Request.MaxDelay): it is denied rather than
 // queued for longer. Remaining does not take that bound into account.

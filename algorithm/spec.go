@@ -56,8 +56,8 @@ func lift[A Algorithm](a A, err error) (Algorithm, error) {
 // L and N are decimal numbers, P is a Go duration with a unit such as 500ms,
 // 1m or 24h; burst and capacity are L where they are left out. There is no
 // month: a period is a length of time. Nothing is guessed or rounded: what does
-// not fit is a *ParameterError. String gives the shortest text that parses to
-// the same algorithm.
+// not fit is a *ParameterError. String gives the canonical text of an algorithm,
+// which parses to the same one.
 func ParseSpec(text string) (Algorithm, error) {
 	name, rest, found := strings.Cut(text, ":")
 	if !found {

@@ -73,7 +73,7 @@ func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 	switch {
 	case uint64(r.Cost) > uint64(t.burst):
 		o.RetryAfter = Never
-	case r.Cost > tokens:
+	case r.Cost > 0 && r.Cost > tokens:
 		o.RetryAfter = micros(behind + t.wait(r.Cost-tokens, part))
 	default:
 		o.Allowed = true

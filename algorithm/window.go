@@ -20,7 +20,8 @@ func (w window) Spec() Spec {
 	return Spec{Kind: w.kind, Params: [4]int64{w.limit, w.period}}
 }
 
-// String returns the spec, such as "fixed-window:100/1m", as ParseSpec reads it.
+// String returns the spec as ParseSpec reads it: the name, ":" and the rate, such
+// as "100/1m".
 func (w window) String() string {
 	return nameOf(w.kind) + ":" + Rate{w.limit, micros(w.period)}.String()
 }

@@ -87,7 +87,12 @@ type Binder interface {
 // Bound is one limit of a Store, ready for any key. It is safe for concurrent
 // use and needs no Close.
 type Bound interface {
+	// Apply is Store.Apply for one op, with the same errors in the same cases:
+	// what is invalid first, then a store that is closed or a ctx that has
+	// ended, and with an error nothing was written unless it is
+	// ErrOutcomeUnknown.
 	Apply(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
+	// Peek is Store.Peek for one op.
 	Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
 }
 
@@ -95,6 +100,8 @@ type Bound interface {
 // outside the process: they need no time-out.
 type Immediate interface {
 	Store
+	// Immediate reports whether that holds for this store; false is as good as
+	// not to have the method.
 	Immediate() bool
 }
 

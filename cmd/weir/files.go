@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // source is the trace as it is read. A read ends when the context does, also
@@ -65,6 +66,25 @@ func (src *source) spare(flag, output string) error {
 		return usageError{fmt.Errorf("%s: %q is the trace itself: must be another file", flag, output)}
 	}
 	return nil
+}
+
+// samePlace reports whether two outputs are one: the same name, differently
+// written or not, or two links to one file.
+func samePlace(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if a == "-" || b == "-" || a == "" || b == "" {
+		return false
+	}
+	first, errA := filepath.Abs(a)
+	second, errB := filepath.Abs(b)
+	if errA == nil && errB == nil && first == second {
+		return true
+	}
+	one, errA := os.Stat(a)
+	other, errB := os.Stat(b)
+	return errA == nil && errB == nil && one.Mode().IsRegular() && os.SameFile(one, other)
 }
 
 // output is a buffered file, standard output, or nothing.

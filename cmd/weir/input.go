@@ -121,7 +121,8 @@ func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Even
 func (f *traceFlags) describe(r *report.Source, in *input) {
 	counts := in.reader.Counts()
 	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), f.Store
-	r.Lines, r.Empty, r.OutOfOrder, r.Sorted = counts.Lines, counts.Skipped, counts.OutOfOrder, in.reader.Sorted()
+	r.Lines, r.Empty, r.Headers = counts.Lines, counts.Skipped, counts.Headers
+	r.OutOfOrder, r.Sorted = counts.OutOfOrder, in.reader.Sorted()
 	switch {
 	case in.key != trace.KeyDefault:
 		r.Key = in.key.String()

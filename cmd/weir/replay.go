@@ -33,7 +33,7 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return usageError{fmt.Errorf("--limit: %w", err)}
 	}
-	if c.Decisions != "" && c.Decisions == c.JSON {
+	if c.Decisions != "" && samePlace(c.Decisions, c.JSON) {
 		return usageError{fmt.Errorf("--decisions and --json are both %q: must be two places", c.JSON)}
 	}
 	clock := &traceClock{}

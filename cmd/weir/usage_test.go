@@ -255,3 +255,17 @@ func TestVersionIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+func TestOneFileForTwoOutputsIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "there", "kept")
+	if err := os.Link("there", "linked"); err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][2]string{{"out", "out"}, {"out", "./out"}, {"there", "linked"}, {"-", "-"}} {
+		got := startWith(oneEvent, "replay", "--limit", "gcra:1/1s", "--decisions", names[0], "--json", names[1], "-")
+		if got.status != exitUsage || exists("out") || read(t, "there") != "kept" {
+			t.Errorf("%q: status %d, %s", names, got.status, got.err)
+		}
+	}
+}

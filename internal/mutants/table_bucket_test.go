@@ -34,12 +34,12 @@ var tokenBucketMutants = []mutant{
 	},
 	{
 		name: "token-bucket/less for at most", file: "algorithm/tokenbucket.go",
-		old: `case r.Cost > tokens:`, new: `case r.Cost >= tokens && r.Cost > 0:`,
+		old: `case r.Cost > 0 && r.Cost > tokens:`, new: `case r.Cost > 0 && r.Cost >= tokens:`,
 		pkg: "algorithm", killer: "TestLaws/token-bucket/law/E3-remaining-is-exact",
 	},
 	{
 		name: "token-bucket/a denial writes", file: "algorithm/tokenbucket.go",
-		old: "\tcase r.Cost > tokens:\n", new: "\tcase r.Cost > tokens:\n\t\t*s = t.store(e, tokens, part)\n",
+		old: "\tcase r.Cost > 0 && r.Cost > tokens:\n", new: "\tcase r.Cost > 0 && r.Cost > tokens:\n\t\t*s = t.store(e, tokens, part)\n",
 		pkg: "algorithm", killer: "TestLaws/token-bucket/law/M7-denial-changes-nothing",
 	},
 	{

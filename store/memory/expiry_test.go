@@ -11,7 +11,7 @@ import (
 )
 
 // asleep is a SweepEvery that keeps the sweeper out of a test.
-const asleep = 1000 * time.Hour
+const asleep = 24 * time.Hour
 
 // pass moves the default clock forward, as a machine that slept.
 func (s *Store) pass(d time.Duration) { s.monotonic.forward.Add(int64(d / time.Microsecond)) }

@@ -41,7 +41,7 @@ type Options struct {
 
 	// SweepEvery is how long it takes the default clock's sweeper to go
 	// through all slots and drop those that have become fresh. 0 is 10 s;
-	// below 1 ms is refused. Ignored with a Clock.
+	// below 1 ms and above 24 h are refused. Ignored with a Clock.
 	SweepEvery time.Duration
 }
 
@@ -63,8 +63,10 @@ type Stats struct {
 // costs a hash, a lock, a look-up and the step, and allocates nothing for the
 // algorithms with a state of fixed size.
 //
-// A slot takes about 80 bytes and its key. It is dropped 1 s after it has become
-// fresh, by the sweeper, which holds a lock for at most a few µs at a time.
+// A slot takes about 80 bytes and its key. From 1 s after it has become fresh it
+// is free to be dropped, which the sweeper does within SweepEvery. The sweeper
+// holds a lock for 128 slots at a time, and for longer, some ms at millions of
+// slots, only where most of a shard has become free and is given back.
 type Store struct {
 	monotonic *monotonic // the default clock, or nil
 	injected  *injected  // the user's clock, or nil
@@ -91,8 +93,8 @@ func New(opts *Options) (*Store, error) {
 	if opts.MaxKeys < 0 {
 		return nil, refuse("Options.MaxKeys", strconv.Itoa(opts.MaxKeys), "0 (no bound) or more")
 	}
-	if opts.SweepEvery < 0 || opts.SweepEvery > 0 && opts.SweepEvery < time.Millisecond {
-		return nil, refuse("Options.SweepEvery", opts.SweepEvery.String(), "0 (10s) or at least 1ms")
+	if e := opts.SweepEvery; e != 0 && (e < time.Millisecond || e > 24*time.Hour) {
+		return nil, refuse("Options.SweepEvery", e.String(), "0 (10s), or 1ms to 24h")
 	}
 	s := &Store{seed: maphash.MakeSeed(), evict: opts.EvictLeastDebt, most: int64(opts.MaxKeys)}
 	for i := range s.shards {

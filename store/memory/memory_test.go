@@ -79,8 +79,9 @@ func TestOptionsOutOfBoundsAreRefused(t *testing.T) {
 		parts []string
 	}{
 		{memorystore.Options{MaxKeys: -1}, []string{"Options.MaxKeys", "-1", "0 (no bound) or more"}},
-		{memorystore.Options{SweepEvery: -time.Second}, []string{"Options.SweepEvery", "-1s", "0 (10s) or at least 1ms"}},
-		{memorystore.Options{SweepEvery: time.Microsecond}, []string{"Options.SweepEvery", "1µs", "0 (10s) or at least 1ms"}},
+		{memorystore.Options{SweepEvery: -time.Second}, []string{"Options.SweepEvery", "-1s", "0 (10s), or 1ms to 24h"}},
+		{memorystore.Options{SweepEvery: time.Microsecond}, []string{"Options.SweepEvery", "1µs", "0 (10s), or 1ms to 24h"}},
+		{memorystore.Options{SweepEvery: 25 * time.Hour}, []string{"Options.SweepEvery", "25h0m0s", "0 (10s), or 1ms to 24h"}},
 	} {
 		s, err := memorystore.New(&c.opts)
 		if !errors.Is(err, store.ErrInvalid) || s != nil {
@@ -93,7 +94,7 @@ func TestOptionsOutOfBoundsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, opts := range []*memorystore.Options{nil, {}, {MaxKeys: 1}, {SweepEvery: time.Millisecond}} {
+	for _, opts := range []*memorystore.Options{nil, {}, {MaxKeys: 1}, {SweepEvery: time.Millisecond}, {SweepEvery: 24 * time.Hour}} {
 		newStore(t, opts)
 	}
 }

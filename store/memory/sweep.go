@@ -13,8 +13,9 @@ import (
 // for the user to call, with a reading of that clock. A now that is earlier
 // than some slots were used keeps them.
 //
-// It looks at every slot and holds each lock for one page of 128 at a time. It
-// is safe for concurrent use.
+// It looks at every slot and holds each lock for one page of 128 at a time, and,
+// where most of the memory of a shard is unused then, for a copy of what is left.
+// It is safe for concurrent use.
 func (s *Store) Sweep(now algorithm.Instant) (dropped int) {
 	for i := range s.shards {
 		dropped += s.shards[i].sweep(now)
@@ -76,17 +77,18 @@ func (sh *shard) compact() {
 func (s *Store) sweeper(m *monotonic, every time.Duration) {
 	defer close(s.done)
 	tick := min(every, time.Second)
-	each := int((shards*tick + every - 1) / every)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for next := 0; ; next = (next + each) % shards {
+	next, due := 0, time.Duration(0) // a shard is due for each every/shards
+	for {
 		select {
 		case <-s.stop:
 			return
 		case wall := <-ticker.C:
 			m.catchUp(wall)
-			for i := range each {
-				s.shards[(next+i)%shards].sweep(m.now())
+			for due += shards * tick; due >= every; due -= every {
+				s.shards[next].sweep(m.now())
+				next = (next + 1) % shards
 			}
 		}
 	}

@@ -45,6 +45,7 @@ type Source struct {
 
 	Lines      int64 `json:"lines"`
 	Empty      int64 `json:"empty_lines"`
+	Headers    int64 `json:"header_lines"` // lines that are no requests by their format
 	OutOfOrder int64 `json:"out_of_order"`
 	Sorted     bool  `json:"sorted"`
 
@@ -57,7 +58,7 @@ type Source struct {
 
 // Span is how many events there are and from when to when.
 type Span struct {
-	Events      int64 `json:"events"`   // lines less empty and bad ones
+	Events      int64 `json:"events"`   // lines less empty, bad and header ones
 	FirstMicros int64 `json:"first_us"` // the earliest and the latest event,
 	LastMicros  int64 `json:"last_us"`  // µs since the Unix epoch; 0 without events
 }

@@ -66,6 +66,9 @@ func (t *text) source(s *Source, limit string, span *Span) {
 	if s.Empty > 0 {
 		t.line("empty", "%s", count(s.Empty, "line"))
 	}
+	if s.Headers > 0 {
+		t.line("header", "%s", count(s.Headers, "line"))
+	}
 	t.line("bad", "%s", count(s.Bad, "line"))
 	order := "replayed as they stand"
 	if s.Sorted {
