@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,18 +29,8 @@ func TestDocumentationRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs programs: skipped by -short")
 	}
-	pages := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" {
-			pages = append(pages, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	programs, commands := 0, 0
-	for _, page := range pages {
+	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -75,8 +66,48 @@ func TestDocumentationRuns(t *testing.T) {
 		}
 	}
 	if programs == 0 || commands == 0 {
-		t.Errorf("found %d programs and %d commands in %d pages: are the blocks still marked?", programs, commands, len(pages))
+		t.Errorf("found %d programs and %d commands: are the blocks still marked?", programs, commands)
 	}
+}
+
+// link is a Markdown link to a file of the project.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	links := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("no link found")
+	}
+}
+
+// pages returns the Markdown pages that are for users and contributors.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
+	for _, folder := range []string{"docs", "examples"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".md" {
+				all = append(all, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // block is a fenced block of a page.
