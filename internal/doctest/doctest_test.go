@@ -3,7 +3,8 @@
 // that the page shows.
 //
 // A block marked go that starts with "package main" is a program; a text block
-// right after it is its output. A block marked console holds commands after "$ "
+// right after it is its output. Any other block marked go is a part of a test,
+// see parts. A block marked console holds commands after "$ "
 // and their output. Blocks marked sh are for setting up a machine and are what
 // CI itself does; they are not run here.
 package doctest
@@ -46,6 +47,9 @@ func TestDocumentationRuns(t *testing.T) {
 				if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text {
 					t.Errorf("%s: the program prints\n%s\nthe page says\n%s", where, got, blocks[i+1].text)
 				}
+			case b.language == "go":
+				programs++
+				runPart(t, where, b.text)
 			case b.language == "console":
 				got, n := runConsole(t, where, b.text)
 				commands += n
@@ -133,18 +137,74 @@ func split(page string) (all []block) {
 	return all
 }
 
-// runProgram runs a Go program as if it lay in this module, without writing it
-// there.
+// runProgram runs a Go program and returns what it prints.
 func runProgram(t *testing.T, where, source string) string {
 	t.Helper()
+	return run(t, where, "go", "run", "-overlay", overlaid(t, "program/main.go", source), "./internal/doctest/program")
+}
+
+// parts are what the parts of tests that pages show stand in: a function by
+// itself, and the statements of one.
+const (
+	functionPart = `package doctest
+
+import (
+	"testing"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+func newMyStore(clk clock.Clock) store.Store {
+	s, err := memorystore.New(&memorystore.Options{Clock: clk})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+`
+	statementPart = `package doctest
+
+import (
+	"testing"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+func TestPart(t *testing.T) {
+	%s
+	t.Log(limit)
+}
+`
+)
+
+// runPart runs a part of a test.
+func runPart(t *testing.T, where, part string) {
+	t.Helper()
+	source := functionPart + part
+	if !strings.HasPrefix(part, "func ") {
+		source = fmt.Sprintf(statementPart, part)
+	}
+	run(t, where, "go", "test", "-short", "-run", "^(TestPart|TestMyStore)$",
+		"-overlay", overlaid(t, "part_test.go", source), "./internal/doctest")
+}
+
+// overlaid returns an overlay for the go command in which a file lies in a
+// folder of this module, without writing it there.
+func overlaid(t *testing.T, name, source string) string {
+	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "main.go")
+	file := filepath.Join(dir, "file.go")
 	module, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(module, "internal", "doctest", "program", "main.go"): file},
+		"Replace": {filepath.Join(module, "internal", "doctest", filepath.FromSlash(name)): file},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +215,7 @@ func runProgram(t *testing.T, where, source string) string {
 			t.Fatal(err)
 		}
 	}
-	return run(t, where, "go", "run", "-overlay", overlayFile, "./internal/doctest/program")
+	return overlayFile
 }
 
 // runConsole runs the commands of a console block and returns the block with
