@@ -41,6 +41,7 @@ func TestCloudFrontLines(t *testing.T) {
 		"spaces":              {old: "\t", new: " ", reason: reasonWidth},
 		"time in words":       {old: "21:02:31", new: "noon", reason: reasonStampForm},
 		"date missing":        {old: "2019-12-04", new: "-", reason: reasonStampForm},
+		"too late":            {old: "2019-12-04", new: "2219-12-04", reason: reasonLate},
 		"no day":              {old: "2019-12-04", new: "2019-11-31", reason: reasonDay},
 	})
 }

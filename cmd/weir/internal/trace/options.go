@@ -68,7 +68,7 @@ func (o *Options) checkFor(f *format) error {
 		return optionError("key: a %s trace has no choice %q: must be %s", f.name, o.Key, keyChoices(f))
 	}
 	if option := o.columnOption(); option != "" && f.name != csvName {
-		return optionError("%s: a %s trace has no columns to choose: must be left out", option, f.name)
+		return optionError("%s: %s has no columns to choose: must be left out", option, f.name)
 	}
 	return nil
 }
