@@ -74,6 +74,10 @@ func timeoutOf(s store.Store, wanted time.Duration) time.Duration {
 
 // ask applies ops, or peeks. cause is the failure that the mode stood in for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
+	// What no store takes must not be answered for one that failed.
+	if err := store.Validate(ops); err != nil {
+		return 0, false, nil, err
+	}
 	at, committed, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, committed, nil, nil

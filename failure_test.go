@@ -274,3 +274,23 @@ func TestLogObserverLimitsItsLinesAndCountsTheRest(t *testing.T) {
 		}
 	})
 }
+
+func TestOpenDoesNotAdmitWhatNoStoreTakes(t *testing.T) {
+	l, err := weir.New(&failing{Store: memory(t), err: store.ErrUnavailable}, fivePerMinute, &weir.Options{OnFailure: weir.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := l.AllowN(context.Background(), "k", -1); !errors.Is(err, store.ErrInvalid) || d.Allowed {
+		t.Errorf("a negative cost: %+v, %v", d, err)
+	}
+	if d, err := l.Allow(context.Background(), ""); !errors.Is(err, store.ErrInvalid) || d.Allowed {
+		t.Errorf("an empty key: %+v, %v", d, err)
+	}
+	taker, err := weir.NewTaker(&failing{Store: memory(t), err: store.ErrUnavailable}, &weir.Options{OnFailure: weir.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := taker.Take(context.Background()); !errors.Is(err, store.ErrInvalid) || r.Allowed {
+		t.Errorf("no ops: %+v, %v", r, err)
+	}
+}

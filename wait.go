@@ -45,7 +45,7 @@ func (l *Limiter) Wait(ctx context.Context, key string) (Decision, error) {
 // never returns early, and returns at once when it cannot succeed: with a
 // *WaitError where n exceeds the limit, or where the deadline of ctx comes
 // first; nothing is taken then. A ctx that has ended is honoured before anything
-// is taken. Other errors are those of AllowN.
+// is taken. 0 is a look, and waits for nothing. Other errors are those of AllowN.
 //
 // Those who wait in this process for one key form a queue, first come first
 // served: only the first asks the store, so a thousand of them cost about a
@@ -65,6 +65,11 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, err
 func (l *Limiter) wait(ctx context.Context, verb, key string, n int64) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, &WaitError{Cause: err}
+	}
+	if n == 0 { // a look waits for nothing
+		var d Decision
+		err := l.ask(ctx, verb, key, algorithm.Request{}, true, &d)
+		return d, err
 	}
 	if _, queues := l.slot.Algorithm.(algorithm.Queue); queues {
 		return l.waitDelay(ctx, verb, key, n)

@@ -365,3 +365,20 @@ func TestWaitersForDifferentKeysDoNotWaitForEachOther(t *testing.T) {
 		}
 	})
 }
+
+func TestLookWaitsForNothing(t *testing.T) {
+	for _, spec := range []string{"gcra:1/1h,burst=1", "leaky-bucket:1/1h,capacity=3"} {
+		bubble(t, spec, func(t *testing.T, l *weir.Limiter, _ *counting) {
+			for range 3 {
+				if _, err := l.Allow(context.Background(), "k"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			start := time.Now()
+			d, err := l.WaitN(within(t, time.Minute), "k", 0)
+			if took := time.Since(start); err != nil || !d.Allowed || took != 0 {
+				t.Errorf("%s: after %v: %+v, %v", spec, took, d, err)
+			}
+		})
+	}
+}

@@ -48,7 +48,11 @@ const Grace = time.Second
 // rounded up to whole milliseconds, and Grace. Rounding down would free a key
 // before its time. A store may keep a state longer; that never shows in a
 // decision.
+// One that no Duration can hold is the longest there is.
 func TTL(resetAfter time.Duration) time.Duration {
+	if resetAfter > algorithm.Never-Grace-time.Millisecond {
+		return algorithm.Never
+	}
 	if rest := resetAfter % time.Millisecond; rest > 0 {
 		resetAfter += time.Millisecond - rest
 	}

@@ -54,15 +54,19 @@ func (src *source) Close() error {
 }
 
 // spare makes sure that an output is not the very file that is being read.
-func (src *source) spare(flag, output string) error {
-	if src.file == nil || output == "" || output == "-" {
+func (src *source) spare(flag, output string, out io.Writer) error {
+	if src.file == nil || output == "" {
 		return nil
 	}
 	from, err := src.file.Stat()
 	if err != nil || !from.Mode().IsRegular() {
 		return nil
 	}
-	if to, err := os.Stat(output); err == nil && os.SameFile(from, to) {
+	to, err := os.Stat(output)
+	if file, is := out.(*os.File); output == "-" && is {
+		to, err = file.Stat()
+	}
+	if err == nil && os.SameFile(from, to) {
 		return usageError{fmt.Errorf("%s: %q is the trace itself: must be another file", flag, output)}
 	}
 	return nil
@@ -102,7 +106,9 @@ func create(name string, s *streams) (*output, error) {
 	case "-":
 		return &output{Writer: bufio.NewWriterSize(s.out, 1<<16)}, nil
 	}
-	f, err := os.Create(name)
+	// Not os.Create, which opens for reading as well: a pipe would then have a
+	// reader in this process, and never break.
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return nil, err
 	}

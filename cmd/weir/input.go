@@ -66,7 +66,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 		return nil, err
 	}
 	for flag, name := range outputs {
-		if err := src.spare(flag, name); err != nil {
+		if err := src.spare(flag, name, s.out); err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
 	}

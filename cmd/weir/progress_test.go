@@ -7,7 +7,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,5 +90,45 @@ func TestProgressIsNotShownOnAPipe(t *testing.T) {
 	write.Close()
 	if text, err := io.ReadAll(read); err != nil || len(text) > 0 {
 		t.Errorf("a pipe was shown %q (%v)", text, err)
+	}
+}
+
+func TestPipeWithoutAReaderFailsTheReplay(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { // reads one byte and goes away
+		reader, err := os.Open(name)
+		if err == nil {
+			_, err = reader.Read(make([]byte, 1))
+			reader.Close()
+		}
+		gone <- err
+	}()
+	got := startWith(strings.Repeat(oneEvent, 200_000), "replay", "--limit", "gcra:1/1s", "--decisions", name, "-")
+	if err := <-gone; err != nil {
+		t.Fatal(err)
+	}
+	if got.status != exitFailed || !strings.Contains(got.err, "--decisions: ") {
+		t.Errorf("status %d, %s", got.status, got.err)
+	}
+}
+
+func TestStandardOutputThatIsTheTraceIsRefused(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "trace.jsonl")
+	if err := os.WriteFile(name, []byte(oneEvent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var errs bytes.Buffer
+	status := run(context.Background(), []string{"replay", "--limit", "gcra:1/1s", "--decisions", "-", name}, strings.NewReader(""), out, &errs)
+	if text, err := os.ReadFile(name); status != exitUsage || err != nil || string(text) != oneEvent {
+		t.Errorf("status %d, %s; the trace is %q (%v)", status, errs.String(), text, err)
 	}
 }

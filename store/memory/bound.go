@@ -44,10 +44,12 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 	sh := &s.shards[hash%shards]
 	now := s.monotonic.now()
 	sh.mu.Lock()
+	defer sh.mu.Unlock()      // deferred: the step may be the user's, and panic
 	at := max(now, sh.latest) // see shard.instant
 	rec := sh.table.find(hash^l.hash, key, l.name)
 	if rec == nil || rec.expiry <= at {
 		sh.mu.Unlock()
+		defer sh.mu.Lock() // for the Unlock above
 		return s.decide(key, l, r, true)
 	}
 	sh.latest = at
@@ -60,7 +62,6 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 	// would wait for the stores that made it, a tenth of the decision.
 	allowed, most, remaining := o.Allowed, o.Limit, o.Remaining
 	retryAfter, resetAfter, delay := o.RetryAfter, o.ResetAfter, o.Delay
-	sh.mu.Unlock()
 	return algorithm.Outcome{
 		Allowed: allowed, Limit: most, Remaining: remaining,
 		RetryAfter: retryAfter, ResetAfter: resetAfter, Delay: delay,

@@ -36,7 +36,8 @@ type Options struct {
 	// EvictLeastDebt makes room at MaxKeys, instead of ErrFull, by dropping
 	// the slot that would have become fresh first. That slot starts again
 	// from fresh, so it may admit up to its capacity too much; Stats counts
-	// how often that happened.
+	// how often that happened. A Take that needs room may so lose a slot of
+	// its own.
 	EvictLeastDebt bool
 
 	// SweepEvery is how long it takes the default clock's sweeper to go

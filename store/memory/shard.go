@@ -124,6 +124,10 @@ func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Requ
 // hold adds a slot for which room was reserved. The key is copied: it may be a
 // part of a long line of which nothing else is needed.
 func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algorithm.State, expiry algorithm.Instant) {
+	if sh.store.closed.Load() {
+		sh.store.release(1) // Close has emptied this shard, or is about to
+		return
+	}
 	rec, number := sh.table.insert(hash, strings.Clone(key), n)
 	rec.state, rec.expiry = state, expiry
 	if sh.store.most > 0 {
@@ -171,8 +175,8 @@ func (sh *shard) expired(rec *record, at algorithm.Instant) bool {
 	return rec.expiry <= at && sh.store.monotonic != nil
 }
 
-// expiry is when a slot that was changed at an instant may be dropped. Servers
-// count in milliseconds (store.TTL), memory in microseconds.
+// expiry is when a slot that was changed at an instant may be dropped. It is the
+// same to the millisecond as on a server, so that no history tells them apart.
 func expiry(at algorithm.Instant, o *algorithm.Outcome) algorithm.Instant {
-	return at + algorithm.Instant((o.ResetAfter+store.Grace)/time.Microsecond)
+	return at + algorithm.Instant(store.TTL(o.ResetAfter)/time.Microsecond)
 }
