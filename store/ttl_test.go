@@ -71,3 +71,15 @@ func TestLawTTLIsInvisible(t *testing.T) {
 		}
 	})
 }
+
+func TestTTLThatNoDurationHoldsIsTheLongest(t *testing.T) {
+	for _, reset := range []time.Duration{algorithm.Never, algorithm.Never - store.Grace, algorithm.Never - store.Grace - time.Microsecond} {
+		if got := store.TTL(reset); got != algorithm.Never {
+			t.Errorf("TTL(%v) is %v", reset, got)
+		}
+	}
+	longest := algorithm.MaxTimeToFull + time.Duration(algorithm.MaxInstant)*time.Microsecond
+	if got := store.TTL(longest); got != longest+store.Grace {
+		t.Errorf("TTL(%v) is %v", longest, got)
+	}
+}
