@@ -175,8 +175,12 @@ func (sh *shard) expired(rec *record, at algorithm.Instant) bool {
 	return rec.expiry <= at && sh.store.monotonic != nil
 }
 
-// expiry is when a slot that was changed at an instant may be dropped. It is the
-// same to the millisecond as on a server, so that no history tells them apart.
+// expiry is when a slot that was changed at an instant may be dropped: after its
+// store.TTL, to the same millisecond as on a server, so that no history tells
+// them apart. It is written out in µs, without the conversions; no sum can
+// overflow, the longest Duration being 9.2·10^15 µs.
 func expiry(at algorithm.Instant, o *algorithm.Outcome) algorithm.Instant {
-	return at + algorithm.Instant(store.TTL(o.ResetAfter)/time.Microsecond)
+	micros := int64(o.ResetAfter / time.Microsecond)
+	const grace = int64(store.Grace / time.Microsecond)
+	return at + algorithm.Instant((micros+999)/1000*1000+grace)
 }

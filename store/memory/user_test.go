@@ -129,3 +129,19 @@ func TestSlotIsHeldForItsWholeTTL(t *testing.T) {
 		t.Error("held after its TTL")
 	}
 }
+
+func TestExpiryIsTheTTLOfEveryStore(t *testing.T) {
+	for _, reset := range []time.Duration{
+		0, 1, 999, time.Microsecond, 999 * time.Microsecond, time.Millisecond, 1001 * time.Microsecond,
+		algorithm.MaxPeriod, algorithm.MaxTimeToFull + time.Duration(algorithm.MaxInstant)*time.Microsecond,
+	} {
+		reset = reset.Truncate(time.Microsecond)
+		want := 17 + algorithm.Instant(store.TTL(reset)/time.Microsecond)
+		if got := expiry(17, &algorithm.Outcome{ResetAfter: reset}); got != want {
+			t.Errorf("ResetAfter %v: expires at %v, want %v", reset, got, want)
+		}
+	}
+	if got := expiry(algorithm.MaxInstant, &algorithm.Outcome{ResetAfter: algorithm.Never}); got <= algorithm.MaxInstant {
+		t.Errorf("Never expires at %v", got)
+	}
+}
