@@ -119,7 +119,7 @@ func ExampleState_AppendText() {
 	s, _ = log.Step(s, 2_000_000, algorithm.Request{Cost: 3})
 	text, _ := s.AppendText([]byte("state: "))
 	fmt.Printf("%s\n", text)
-	// Output: state: 1000000 2000000:3
+	// Output: state: +2 1000000 2000000:3
 }
 
 func ExampleState_Equal() {
@@ -287,13 +287,14 @@ func ExampleFixedWindow_Step() {
 	// Output: false 58m59s
 }
 
-// Requests of one instant are one entry of the text, with their cost.
+// Requests of one instant are one entry of the text, with their cost; the sum of
+// all cost - 1 comes first.
 func ExampleSlidingLog_Step() {
 	limit := algorithm.Must(algorithm.NewSlidingLog(algorithm.PerMinute(5)))
 	ask(limit, 2, 7_000_000, 7_000_000)
 	// Output:
-	// 7000000: admitted, 3 of 5 left, fresh in 1m0s; state "7000000:2"
-	// 7000000: admitted, 1 of 5 left, fresh in 1m0s; state "7000000:4"
+	// 7000000: admitted, 3 of 5 left, fresh in 1m0s; state "+1 7000000:2"
+	// 7000000: admitted, 1 of 5 left, fresh in 1m0s; state "+3 7000000:4"
 }
 
 // With limit 1 the unit of one window blocks all of the next.

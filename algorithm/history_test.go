@@ -17,7 +17,7 @@ func ExampleState_Log() {
 	third, _ := log.Holding(3)
 	fmt.Println(log.Units(), third)
 	// Output:
-	// 10 12:4
+	// +3 10 12:4
 	// 4 12
 }
 
@@ -55,7 +55,7 @@ func TestLogHoldsEveryUnitOnce(t *testing.T) {
 func TestLogAppendsFromOneStateAreIndependent(t *testing.T) {
 	first := algorithm.State{}.Log().Append(1, 1)
 	left, right := first.Log().Append(2, 1), first.Log().Append(3, 7)
-	if first.String() != "1" || left.String() != "1 2" || right.String() != "1 3:7" {
+	if first.String() != "1" || left.String() != "1 2" || right.String() != "+6 1 3:7" {
 		t.Errorf("%q, %q, %q", first, left, right)
 	}
 }

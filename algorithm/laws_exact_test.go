@@ -71,6 +71,9 @@ func level(s algorithm.State, p params, now algorithm.Instant) *big.Rat {
 // entries are the (instant, cost) pairs of a log, read from its text.
 func entries(s algorithm.State) (all [][2]int64) {
 	for field := range strings.FieldsSeq(s.String()) {
+		if strings.HasPrefix(field, "+") {
+			continue
+		}
 		at, cost, weighted := strings.Cut(field, ":")
 		e := [2]int64{0, 1}
 		e[0], _ = strconv.ParseInt(at, 10, 64)
@@ -80,6 +83,18 @@ func entries(s algorithm.State) (all [][2]int64) {
 		all = append(all, e)
 	}
 	return all
+}
+
+// heading is what the text of a log of these entries has to begin with.
+func heading(all [][2]int64) string {
+	extra := int64(0)
+	for _, e := range all {
+		extra += e[1] - 1
+	}
+	if extra == 0 {
+		return ""
+	}
+	return "+" + strconv.FormatInt(extra, 10)
 }
 
 // TestLawM8CostIsChargedOnce checks that an admitted cost is charged exactly once: the state
@@ -162,6 +177,13 @@ func mustMoveBy(t *rapid.T, kind string, p params, s, next algorithm.State, now 
 		}
 		if got := entries(next); !equalEntries(got, want) {
 			wrong("the log", got, want)
+		}
+		first, _, _ := strings.Cut(next.String(), " ")
+		if !strings.HasPrefix(first, "+") {
+			first = ""
+		}
+		if first != heading(want) {
+			wrong("the heading", first, heading(want))
 		}
 	}
 }

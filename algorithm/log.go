@@ -199,9 +199,20 @@ func (s State) entries() []entry {
 	return all
 }
 
+// appendEntries writes entries; where one of them has a cost above 1, "+" and the
+// sum of all cost - 1 come first. So a store that keeps the words as a list knows
+// the units of the whole log from its length and its first element.
 func appendEntries(text []byte, entries []entry) []byte {
+	var extra int64
+	for _, e := range entries {
+		extra += e.cost - 1
+	}
+	if extra > 0 {
+		text = append(text, '+')
+		text = strconv.AppendInt(text, extra, 10)
+	}
 	for i, e := range entries {
-		if i > 0 {
+		if i > 0 || extra > 0 {
 			text = append(text, ' ')
 		}
 		text = strconv.AppendInt(text, e.at, 10)
@@ -213,10 +224,20 @@ func appendEntries(text []byte, entries []entry) []byte {
 	return text
 }
 
-// parseLog reads the text form of a log: instants that increase, costs above 1.
+// parseLog reads the text form of a log: "+" and the sum of all cost - 1, just where
+// that is not 0, then instants that increase, with their costs above 1.
 func parseLog(text string) (State, error) {
 	t := tail{}.moved(1)
 	var s State
+	var extra int64
+	first, rest, _ := strings.Cut(text, " ")
+	if sum, found := strings.CutPrefix(first, "+"); found {
+		var ok bool
+		if extra, ok = parseWord(sum); !ok || extra < 1 {
+			return State{}, refuseState(first)
+		}
+		text = rest
+	}
 	last, total := int64(-1), int64(0)
 	for field := range strings.SplitSeq(text, " ") {
 		stamp, costs, weighted := strings.Cut(field, ":")
@@ -232,7 +253,10 @@ func parseLog(text string) (State, error) {
 		}
 		s = t.append(at, cost)
 		t = s.tail()
-		last, total = at, total+cost
+		last, total, extra = at, total+cost, extra-(cost-1)
+	}
+	if extra != 0 {
+		return State{}, refuseState(first)
 	}
 	return s, nil
 }

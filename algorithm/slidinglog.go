@@ -12,8 +12,10 @@ package algorithm
 // Admission costs amortised O(1), denial and look O(log n) for n entries.
 // Expired entries are dropped by the next admission.
 //
-// The state is the log, in its text form "instant[:cost] …". Where the clock
-// shows less than the last instant, the last instant is used and recorded.
+// The state is the log, in its text form "[+extra] instant[:cost] …": the cost
+// of an instant where that is not 1, and extra, the sum of all cost - 1, where
+// that is not 0. Where the clock shows less than the last instant, the last
+// instant is used and recorded.
 //
 // Source: the definition; nginx, Redis and Kong call it a sliding window log.
 type SlidingLog struct{ window }

@@ -113,7 +113,9 @@ func (s State) String() string {
 // AppendText appends the text form of s, which stores keep and compare byte for
 // byte: decimal words separated by one space, such as "1790000000123457 3".
 // The entries of a log are written as their instant, followed by ":" and the
-// cost where that is not 1. The fresh state is empty. The error is always nil.
+// cost where that is not 1; where there is such an entry, "+" and the sum of all
+// cost - 1 come first: "+4 1790000000000000:5 1790000000123457". The fresh state
+// is empty. The error is always nil.
 func (s State) AppendText(text []byte) ([]byte, error) {
 	if s.isLog() {
 		return appendEntries(text, s.entries()), nil
@@ -128,10 +130,11 @@ func (s State) AppendText(text []byte) ([]byte, error) {
 }
 
 // ParseState reads the text form of a state. It accepts exactly what AppendText
-// writes: no sign but a minus, no leading zeros, no other spacing, no number
-// beyond MaxWord. Anything else is a *ParameterError, so that a damaged state
-// is never taken for a fresh one. Whether a kind can have written the state is
-// for its CheckState to say.
+// writes: no sign but a minus and the plus before the sum of a log, no leading
+// zeros, no other spacing, no number beyond MaxWord, no sum that is not the sum.
+// Anything else is a *ParameterError, so that a damaged state is never taken for
+// a fresh one. Whether a kind can have written the state is for its CheckState
+// to say.
 //
 // Up to four plain numbers are read as words. The sliding log takes them for
 // entries of cost 1, so the text alone need not tell which kind wrote it.

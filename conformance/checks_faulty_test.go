@@ -239,6 +239,9 @@ func fourteenDigits(s algorithm.State) algorithm.State {
 // first.
 func distinctStamps(s algorithm.State) algorithm.State {
 	fields := strings.Fields(s.String())
+	if len(fields) > 0 && strings.HasPrefix(fields[0], "+") {
+		fields = fields[1:] // the sum of what is dropped here
+	}
 	for i, f := range fields {
 		fields[i], _, _ = strings.Cut(f, ":")
 	}

@@ -53,7 +53,7 @@ var algorithms = []string{"gcra", "leaky-bucket", "token-bucket", "fixed-window"
 // each other's way share a test binary, since building is what takes the time.
 func TestMutantsAreKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds some twenty-five test binaries, which takes minutes; -short asks for less")
+		t.Skip("builds some thirty test binaries, which takes minutes; -short asks for less")
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {

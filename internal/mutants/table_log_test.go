@@ -92,4 +92,54 @@ var logMutants = []mutant{
 		old: `extra += b.weights[weights-1].extra`, new: `extra = max(extra, b.weights[weights-1].extra)`,
 		pkg: "algorithm", killer: "TestLaws/sliding-log/law/E4-costs-add-up",
 	},
+	{
+		name: "log/heading is the units", file: "algorithm/log.go",
+		old: "extra += e.cost - 1\n\t}", new: "extra += e.cost\n\t}",
+		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/sliding-log",
+	},
+	{
+		name: "log/heading from a sum of two", file: "algorithm/log.go",
+		old: `if extra > 0 {`, new: `if extra > 1 {`,
+		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/sliding-log",
+	},
+	{
+		name: "log/heading of zero", file: "algorithm/log.go",
+		old: `if extra > 0 {`, new: `if extra >= 0 {`,
+		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/sliding-log",
+	},
+	{
+		name: "log/heading runs into the first entry", file: "algorithm/log.go",
+		old: `if i > 0 || extra > 0 {`, new: `if i > 0 {`,
+		pkg: "algorithm", killer: "TestLaws/sliding-log/law/P5-text-keeps-the-state",
+	},
+	{
+		name: "log/heading larger than the sum is read", file: "algorithm/log.go",
+		old: `if extra != 0 {`, new: `if extra < 0 {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/too_large", about: []string{"sliding-log"},
+	},
+	{
+		name: "log/heading smaller than the sum is read", file: "algorithm/log.go",
+		old: `if extra != 0 {`, new: `if extra > 0 {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/too_small", about: []string{"sliding-log"},
+	},
+	{
+		name: "log/costs without a heading are read", file: "algorithm/log.go",
+		old: `if extra != 0 {`, new: `if extra != 0 && text == rest {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/missing", about: []string{"sliding-log"},
+	},
+	{
+		name: "log/heading of a log without costs is read", file: "algorithm/log.go",
+		old: `if extra != 0 {`, new: `if extra != 0 && total != s.tail().end {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/without_need", about: []string{"sliding-log"},
+	},
+	{
+		name: "log/heading of zero is read", file: "algorithm/log.go",
+		old: `!ok || extra < 1 {`, new: `!ok || extra < 0 {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/without_need", about: []string{"sliding-log"},
+	},
+	{
+		name: "log/heading that is no word is read", file: "algorithm/log.go",
+		old: `!ok || extra < 1 {`, new: `!ok && extra == 0 || extra < 1 {`,
+		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/not_a_number", about: []string{"sliding-log"},
+	},
 }
