@@ -1,14 +1,17 @@
 # Short names for the scripts; nothing here that a script does not do.
 .DEFAULT_GOAL := help
-.PHONY: help check test long coverage bench sample tidy
+.PHONY: help setup check test long coverage bench sample tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+setup: ## Install what the tests need, where missing: C compiler, Redis, Valkey (Debian)
+	@scripts/setup servers
+
 check: ## Format, vet, staticcheck, import rules, short tests: before every commit
 	@scripts/check
 
-test: ## All tests as CI runs them; installs what they need
+test: ## All tests as CI runs them; installs what they need, real servers included
 	@scripts/test
 
 long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)

@@ -1,0 +1,137 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/script"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // it tells of each connection that a test cuts
+	goleak.VerifyTestMain(m)
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// open returns a client of go-redis that is closed with the test, and ours on it.
+func open(tb testing.TB, opts *redis.Options) (*redis.Client, *client) {
+	tb.Helper()
+	opts.DialerRetries = 1
+	raw := redis.NewClient(opts)
+	tb.Cleanup(func() { _ = raw.Close() })
+	return raw, newClient(raw)
+}
+
+// words makes a command whose only key, if it has one, is its second word.
+func words(args ...string) *script.Command {
+	c := &script.Command{Args: args}
+	if len(args) > 1 {
+		c.Key = 1
+	}
+	return c
+}
+
+// eval makes a script a command; all of the rest are keys.
+func eval(lua string, keys ...string) *script.Command {
+	c := &script.Command{Args: append([]string{"EVAL", lua, strconv.Itoa(len(keys))}, keys...)}
+	if len(keys) > 0 {
+		c.Key = 3
+	}
+	return c
+}
+
+// do is Do that must succeed.
+func do(tb testing.TB, c *client, cmd *script.Command) string {
+	tb.Helper()
+	reply, err := c.Do(context.Background(), cmd)
+	if err != nil {
+		tb.Fatalf("%s: %v", cmd.Args[0], err)
+	}
+	return reply
+}
+
+// class says which of the three kinds of error of a script.Client err is.
+func class(err error) string {
+	var answer *script.ServerError
+	switch {
+	case err == nil:
+		return "none"
+	case errors.As(err, &answer) && errors.Is(err, store.ErrUnavailable):
+		return "two at once"
+	case errors.As(err, &answer):
+		return "reply " + answer.Code()
+	case errors.Is(err, store.ErrUnavailable):
+		return "not sent"
+	}
+	return "unknown"
+}
+
+// wantClass checks the kind of an error.
+func wantClass(tb testing.TB, err error, want string) {
+	tb.Helper()
+	if got := class(err); got != want {
+		tb.Errorf("%s: %v; want %s", got, err, want)
+	}
+}
+
+// warm fills the pool with so many idle connections.
+func warm(tb testing.TB, raw *redis.Client, connections int) {
+	tb.Helper()
+	held := make([]*redis.Conn, connections)
+	for i := range held {
+		held[i] = raw.Conn()
+		if err := held[i].Ping(context.Background()).Err(); err != nil {
+			var refused redis.Error
+			if !errors.As(err, &refused) {
+				tb.Fatal(err)
+			}
+		}
+	}
+	for _, conn := range held {
+		_ = conn.Close()
+	}
+	if idle := raw.PoolStats().IdleConns; int(idle) != connections {
+		tb.Fatalf("%d idle connections, want %d", idle, connections)
+	}
+}
+
+// hold takes the only connection of a client until the test ends.
+func hold(tb testing.TB, raw *redis.Client) {
+	tb.Helper()
+	conn := raw.Conn()
+	if err := conn.Ping(context.Background()).Err(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+}
+
+// follow makes one server a replica of another.
+func follow(s, primary *servertest.Server) {
+	host, port, _ := strings.Cut(primary.Addr(), ":")
+	s.Do("REPLICAOF", host, port)
+}
+
+// await asks again until the answer is yes.
+func await(tb testing.TB, what string, yes func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within 20 s: %s", what)
+		}
+		<-again.C
+	}
+}

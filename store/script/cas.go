@@ -1,0 +1,255 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// Attempts and pauses of a compare-and-set.
+const (
+	maxAttempts = 1000
+	firstPause  = 500 * time.Microsecond
+	longestWait = 20 * time.Millisecond
+)
+
+// compare decides ops of which at least one has no Lua: it reads the states, steps
+// in Go, and writes what changes if no state has changed meanwhile; otherwise it
+// begins anew after a pause, until ctx ends.
+func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
+	c := comparison{store: s, ops: slices.Clone(ops), names: make([]string, len(ops))}
+	for i := range ops {
+		c.names[i] = s.name(&ops[i].Slot)
+	}
+	if take {
+		// Callers of this process would only be in each other's way.
+		release, err := s.locks.hold(ctx, c.names)
+		if err != nil {
+			return 0, false, err
+		}
+		defer release()
+	}
+	for attempt := range maxAttempts {
+		done, err := c.attempt(ctx, take)
+		if err != nil {
+			return 0, false, err
+		}
+		if done {
+			for i := range ops {
+				ops[i].Outcome = c.ops[i].Outcome
+			}
+			return c.at, c.committed, nil
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return 0, false, fmt.Errorf("script: apply: %w: %d attempts: %w", store.ErrContention, attempt+1, err)
+		}
+	}
+	return 0, false, fmt.Errorf("script: apply: %w: %d attempts", store.ErrContention, maxAttempts)
+}
+
+// pause waits a random time, longer from attempt to attempt.
+func pause(ctx context.Context, attempt int) error {
+	most := min(firstPause<<min(attempt, 10), longestWait)
+	timer := time.NewTimer(rand.N(most))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// comparison is one Apply or Peek by compare-and-set.
+type comparison struct {
+	store     *Store
+	ops       []store.Op
+	names     []string
+	texts     []string // what was read: "-" for none, "=" and the state
+	before    []algorithm.State
+	after     []algorithm.State
+	at        algorithm.Instant
+	committed bool
+}
+
+// attempt makes one; it is done unless a state has changed meanwhile.
+func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err error) {
+	if err := c.read(ctx); err != nil {
+		return false, err
+	}
+	c.after = make([]algorithm.State, len(c.ops))
+	c.committed = store.Decide(c.at, c.ops, c.before, c.after)
+	if !take || !c.committed || !slices.ContainsFunc(c.ops, func(op store.Op) bool { return store.Changes(&op) }) {
+		return true, nil
+	}
+	return c.swap(ctx)
+}
+
+// layout is how the state of a kind lies on the server.
+func layout(kind string) string {
+	if kind == algorithm.KindSlidingLog {
+		return "list"
+	}
+	return "string"
+}
+
+// read reads the instant and all states.
+func (c *comparison) read(ctx context.Context) error {
+	now, err := c.store.instant()
+	if err != nil {
+		return err
+	}
+	args := append([]string{"", "", strconv.Itoa(len(c.names))}, c.names...)
+	args = append(args, now)
+	for i := range c.ops {
+		args = append(args, layout(c.ops[i].Algorithm.Spec().Kind))
+	}
+	reply, err := c.store.evalFor(ctx, readProgram, args)
+	if err != nil {
+		return explain("read", err, false)
+	}
+	return c.decode(reply)
+}
+
+// decode takes the reply of the read script apart.
+func (c *comparison) decode(reply string) (err error) {
+	first, rest, _ := strings.Cut(reply, "\n")
+	if c.at, _, err = cutInstant(first+" ", ' '); err != nil {
+		return err
+	}
+	c.texts, c.before = c.texts[:0], c.before[:0]
+	for i := range c.ops {
+		text, err := cutState(&rest)
+		if err != nil {
+			return err
+		}
+		state := algorithm.State{}
+		if text == "!" {
+			return corrupt(i, &c.ops[i], nil)
+		}
+		if text != "-" {
+			if state, err = algorithm.ParseState(text[1:]); err == nil && state.Fresh() {
+				err = errEmpty
+			}
+			if err == nil {
+				err = checkState(c.ops[i].Algorithm, state)
+			}
+			if err != nil {
+				return corrupt(i, &c.ops[i], err)
+			}
+		}
+		c.texts, c.before = append(c.texts, text), append(c.before, state)
+	}
+	return nil
+}
+
+var errEmpty = errors.New("an empty value")
+
+// cutState takes the next state off the reply of the read script: "-", "!", or
+// "=" and the state.
+func cutState(reply *string) (string, error) {
+	rest := *reply
+	if rest == "" {
+		return "", errReply
+	}
+	end := 1
+	text := rest[:1]
+	if text == "=" {
+		length, _, found := strings.Cut(rest[1:], ":")
+		n, err := strconv.Atoi(length)
+		begin := 1 + len(length) + 1
+		if !found || err != nil || n < 0 || begin+n > len(rest) {
+			return "", errReply
+		}
+		end = begin + n
+		text = "=" + rest[begin:end]
+	} else if text != "-" && text != "!" {
+		return "", errReply
+	}
+	*reply = strings.TrimPrefix(rest[end:], "\n")
+	return text, nil
+}
+
+// swap writes what changes, if nothing has changed meanwhile.
+func (c *comparison) swap(ctx context.Context) (done bool, err error) {
+	args := append([]string{"", "", strconv.Itoa(len(c.names))}, c.names...)
+	least := time.Duration(0)
+	if c.store.opts.Clock != nil {
+		least = time.Hour
+	}
+	for i := range c.ops {
+		op := &c.ops[i]
+		next, ttl := "", time.Duration(0)
+		switch {
+		case !store.Changes(op):
+		case c.after[i].Fresh():
+			next = "-"
+		default:
+			next = "=" + c.after[i].String()
+			ttl = max(store.TTL(op.Outcome.ResetAfter), least)
+		}
+		args = append(args, layout(op.Algorithm.Spec().Kind), c.texts[i], next, strconv.FormatInt(ttl.Milliseconds(), 10))
+	}
+	reply, err := c.store.evalFor(ctx, swapProgram, args)
+	if err != nil {
+		return false, explain("apply", err, true)
+	}
+	if reply != "0" && reply != "1" {
+		return false, explain("apply", errReply, true)
+	}
+	return reply == "1", nil
+}
+
+// evalFor is eval for one caller, who does not wait for it beyond its ctx.
+func (s *Store) evalFor(ctx context.Context, p *program, args []string) (reply string, err error) {
+	return within(ctx, func() (string, error) { return s.eval(ctx, p, args) })
+}
+
+// locks keeps the callers of this process that write the same slots by
+// compare-and-set apart. Slots share locks at random; that costs time only.
+type locks struct {
+	seed    maphash.Seed
+	stripes [64]chan struct{}
+}
+
+func (l *locks) init() {
+	l.seed = maphash.MakeSeed()
+	for i := range l.stripes {
+		l.stripes[i] = make(chan struct{}, 1)
+	}
+}
+
+// hold takes the locks of all names, in one order for everybody.
+func (l *locks) hold(ctx context.Context, names []string) (release func(), err error) {
+	wanted := make([]int, len(names))
+	for i, name := range names {
+		wanted[i] = int(maphash.String(l.seed, name) % uint64(len(l.stripes)))
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	held := 0
+	release = func() {
+		for _, stripe := range wanted[:held] {
+			<-l.stripes[stripe]
+		}
+	}
+	for _, stripe := range wanted {
+		select {
+		case l.stripes[stripe] <- struct{}{}:
+			held++
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+	return release, nil
+}

@@ -1,0 +1,57 @@
+package script
+
+import (
+	"context"
+	"strings"
+)
+
+// Client sends commands to a server. It is what a client library has to be able
+// to do; it must be safe for concurrent use.
+type Client interface {
+	// Do sends c and returns the reply as text: a string as it is, a number in
+	// decimal digits, nil as "".
+	//
+	// It sends c at most once, whatever the library does with other commands:
+	// a decision that is sent again is charged again. Only where it is certain
+	// that no byte of c has left may it try anew.
+	//
+	// It keeps neither c nor its Args after it returned, and may return after
+	// ctx has ended: nobody waits for it then.
+	//
+	// An error reply of the server is a *ServerError. Where it is certain that
+	// c was not sent, the error matches store.ErrUnavailable. Every other error
+	// leaves open whether c was carried out.
+	Do(ctx context.Context, c *Command) (reply string, err error)
+}
+
+// Command is a command for a server.
+type Command struct {
+	// Args are the words of the command, its name first.
+	Args []string
+	// Key is the index in Args of the first key, and 0 where there is none. All
+	// keys of a command lie in one hash slot.
+	Key int
+	// ReadOnly says that the command writes nothing.
+	ReadOnly bool
+}
+
+// ServerError is an error reply of a server.
+type ServerError struct {
+	// Message is the reply, such as "READONLY You can't write against a read
+	// only replica."
+	Message string
+	// Err is the error of the client library. It may be nil.
+	Err error
+}
+
+// Code returns the first word of the message, by which the protocol tells
+// errors apart.
+func (e *ServerError) Code() string {
+	code, _, _ := strings.Cut(e.Message, " ")
+	return code
+}
+
+func (e *ServerError) Error() string { return e.Message }
+
+// Unwrap returns the error of the client library.
+func (e *ServerError) Unwrap() error { return e.Err }

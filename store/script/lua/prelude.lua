@@ -1,0 +1,60 @@
+-- What scripts begin with: of the parts between empty lines, each script takes those
+-- that it uses, since to define a function costs as much as to call it.
+--
+-- Numbers are whole and below 2^53, which a Lua number holds exactly; tostring and ..
+-- cut them to 14 digits, so text makes their text. floor(x / y) and x % y are exact
+-- for 0 <= x < 2^53.
+
+local call = redis.call
+
+local try = redis.pcall
+
+local floor = math.floor
+
+local max = math.max
+
+local find = string.find
+
+local match = string.match
+
+local sub = string.sub
+
+local format = string.format
+
+-- text writes a whole number.
+local function text(x) return format('%.0f', x) end
+
+-- number reads what text has written of a whole number >= 0; nil for the rest.
+local function number(s)
+  if find(s, '^[1-9]%d*$') then
+    local n = tonumber(s)
+    return n <= 9007199254740991 and n or nil
+  end
+  if s == '0' then return 0 end
+end
+
+-- muldiv returns floor(a * b / m) and the remainder, for whole a, b >= 0 and
+-- 1 <= m < 2^45 with a quotient below 2^53. Where the product passes 2^53 it
+-- takes b in limbs, the highest first. Go: mulDiv in algorithm/arithmetic.go.
+local function muldiv(a, b, m)
+  local product = a * b
+  if product < 9007199254740992 then
+    local q = floor(product / m)
+    return q, product - q * m
+  end
+  local whole = floor(a / m)
+  a = a - whole * m
+  local base = m <= 1099511627776 and 4096 or 128 -- r * base + a * limb < 2^53
+  local scale = 1
+  while scale * base <= b do scale = scale * base end
+  local q, r, rest = 0, 0, b
+  repeat
+    local limb = floor(rest / scale)
+    rest = rest - limb * scale
+    local y = r * base + a * limb
+    local d = floor(y / m)
+    q, r = q * base + d, y - d * m
+    scale = floor(scale / base)
+  until scale < 1
+  return whole * b + q, r
+end

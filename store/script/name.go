@@ -1,0 +1,72 @@
+package script
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/weirgo/weir/store"
+)
+
+// longest is the most bytes of a part of a stored name; a longer one is stored as
+// its digest.
+const longest = 200
+
+// appendName appends the stored name of a slot,
+//
+//	<prefix>{<tag>}<rest>:<kind>:<limit>
+//
+// Where Key holds a non-empty {t}, as a cluster looks for it, tag is t and rest is
+// Key, so that users can place keys together; otherwise tag is Key and rest is
+// empty. So the key alone says where a slot lies in a cluster, and all limits of a
+// key lie together. {, } and % are written %7B, %7D and %25, and : in Limit is
+// written %3A: no two slots share a name, and Limit and kind are what follows the
+// last two colons. A part of more than 200 bytes is %# and its SHA-256 in hex.
+func appendName(name []byte, prefix string, slot *store.Slot, kind string) []byte {
+	tag, rest := slot.Key, ""
+	if t, found := hashTag(slot.Key); found {
+		tag, rest = t, slot.Key
+	}
+	name = append(name, prefix...)
+	name = append(name, '{')
+	name = appendPart(name, tag, false)
+	name = append(name, '}')
+	name = appendPart(name, rest, false)
+	name = append(name, ':')
+	name = append(name, kind...)
+	name = append(name, ':')
+	return appendPart(name, slot.Limit, true)
+}
+
+// hashTag returns what stands between the first { of key and the first } after it,
+// unless that is nothing.
+func hashTag(key string) (string, bool) {
+	_, after, found := strings.Cut(key, "{")
+	if !found {
+		return "", false
+	}
+	tag, _, found := strings.Cut(after, "}")
+	return tag, found && tag != ""
+}
+
+func appendPart(name []byte, part string, colons bool) []byte {
+	if len(part) > longest {
+		sum := sha256.Sum256([]byte(part))
+		return hex.AppendEncode(append(name, "%#"...), sum[:])
+	}
+	for i := range len(part) {
+		switch c := part[i]; {
+		case c == '{':
+			name = append(name, "%7B"...)
+		case c == '}':
+			name = append(name, "%7D"...)
+		case c == '%':
+			name = append(name, "%25"...)
+		case c == ':' && colons:
+			name = append(name, "%3A"...)
+		default:
+			name = append(name, c)
+		}
+	}
+	return name
+}

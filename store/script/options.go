@@ -1,0 +1,92 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/store"
+)
+
+// Options are the optional settings of a Store; nil means all defaults.
+type Options struct {
+	// Prefix begins the stored name of every key, so that several uses of one
+	// server stay apart and an ACL can name them. "" is "weir:". At most 200
+	// bytes, without braces: those decide where a cluster puts a key.
+	Prefix string
+
+	// Clock tells the time. nil is the server's own clock, which all processes
+	// share: then the clocks of the callers do not matter. With a Clock, states
+	// are kept for an hour at least, since the server cannot know its time.
+	Clock store.Clock
+
+	// Scripts are the Lua of algorithms that are not built in. An algorithm
+	// without one runs by compare-and-set.
+	Scripts []Source
+
+	// Share bounds how many Applies may travel in one call to the server:
+	// those that arrive while calls are in flight leave together with the next
+	// one. 0 is 128, 1 switches sharing off, 1000 is the most.
+	Share int
+
+	// InFlight bounds the calls in flight while calls are shared: what arrives
+	// beyond them waits, and travels together. 0 is 2, 100 is the most. With
+	// sharing off there is no bound but that of the client library.
+	InFlight int
+
+	// Timeout bounds a call to the server that several callers share; each of
+	// them may leave earlier, when its own context ends. 0 is one second, below
+	// 0 is refused. The library's own time-outs hold as well.
+	Timeout time.Duration
+}
+
+const (
+	defaultPrefix   = "weir:"
+	maxPrefix       = 200
+	defaultShare    = 128
+	maxShare        = 1000
+	defaultInFlight = 2
+	maxInFlight     = 100
+	defaultTimeout  = time.Second
+)
+
+// withDefaults returns the options to use, or an error that names a field.
+func (o *Options) withDefaults() (Options, error) {
+	var all Options
+	if o != nil {
+		all = *o
+	}
+	if all.Prefix == "" {
+		all.Prefix = defaultPrefix
+	}
+	if len(all.Prefix) > maxPrefix || strings.ContainsAny(all.Prefix, "{}") {
+		return all, refuse("Prefix", strconv.Quote(all.Prefix), "at most 200 bytes without braces")
+	}
+	for _, bound := range []struct {
+		field          string
+		value          *int
+		usual, highest int
+	}{
+		{"Share", &all.Share, defaultShare, maxShare},
+		{"InFlight", &all.InFlight, defaultInFlight, maxInFlight},
+	} {
+		if *bound.value < 0 || *bound.value > bound.highest {
+			return all, refuse(bound.field, strconv.Itoa(*bound.value), fmt.Sprintf("0 to %d", bound.highest))
+		}
+		if *bound.value == 0 {
+			*bound.value = bound.usual
+		}
+	}
+	if all.Timeout < 0 {
+		return all, refuse("Timeout", all.Timeout.String(), "0 or more")
+	}
+	if all.Timeout == 0 {
+		all.Timeout = defaultTimeout
+	}
+	return all, nil
+}
+
+func refuse(field, value, allowed string) error {
+	return &store.InputError{Op: -1, Field: "Options." + field, Value: value, Allowed: allowed}
+}

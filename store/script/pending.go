@@ -1,0 +1,93 @@
+package script
+
+import (
+	"context"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// pending is an Apply or a Peek on its way: a group with all that belongs to it.
+// ops are a copy, so that nothing of the caller is touched after it has left.
+type pending struct {
+	Group
+	ctx      context.Context
+	lane     *lane
+	ops      []store.Op
+	names    []string
+	limits   []*prepared
+	numbers  [][]string
+	before   []algorithm.State
+	after    []algorithm.State
+	answered chan struct{}
+
+	at        algorithm.Instant
+	committed bool
+	err       error
+}
+
+func newPending(l *lane) *pending {
+	p := &pending{lane: l, answered: make(chan struct{}, 1)}
+	p.call = p
+	return p
+}
+
+// pending returns a group for ops.
+func (l *lane) pending(ctx context.Context, ops []store.Op) *pending {
+	p := l.pendings.Get().(*pending)
+	p.ctx, p.keys = ctx, len(ops)
+	p.ops = append(p.ops[:0], ops...)
+	return p
+}
+
+// prepare finds what the ops need. It reports false where one has no Lua, and then
+// p is of no more use.
+func (p *pending) prepare(s *Store) (scripted bool, err error) {
+	p.names, p.limits, p.numbers = p.names[:0], p.limits[:0], p.numbers[:0]
+	for i := range p.ops {
+		op := &p.ops[i]
+		limit, err := s.prepare(op.Algorithm)
+		if err == nil && limit != nil {
+			var numbers []string
+			numbers, err = limit.numbers(op.Algorithm, op.Request)
+			p.numbers = append(p.numbers, numbers)
+		}
+		if err != nil || limit == nil {
+			p.release()
+			return false, err
+		}
+		p.limits = append(p.limits, limit)
+		p.names = append(p.names, s.name(&op.Slot))
+	}
+	return true, nil
+}
+
+// release gives p back to its pool. Nobody else may know of it any more.
+func (p *pending) release() {
+	clear(p.ops) // the keys are not kept
+	clear(p.names)
+	clear(p.limits)
+	clear(p.numbers)
+	clear(p.before)
+	clear(p.after)
+	p.ctx, p.err, p.state = nil, nil, groupIdle
+	p.lane.pendings.Put(p)
+}
+
+// answer hands the caller its answer.
+func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
+	p.at, p.committed, p.err = at, committed, err
+	p.answered <- struct{}{}
+}
+
+// result is for the caller, who has been answered.
+func (p *pending) result(ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	at, committed, err = p.at, p.committed, p.err
+	if err == nil {
+		for i := range ops {
+			ops[i].Outcome = p.ops[i].Outcome
+		}
+	}
+	p.release()
+	return at, committed, err
+}

@@ -1,0 +1,182 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// errReply is a reply that no script gives.
+var errReply = errors.New("script: the reply is not one of the script that was sent")
+
+// DisagreementError says that the Lua of a kind and its Go do not decide alike.
+// Charged says which of the two was carried out.
+type DisagreementError struct {
+	Kind    string // of the first op
+	Charged bool
+}
+
+func (e *DisagreementError) Error() string {
+	return fmt.Sprintf("script: the Lua and the Go of %s disagree; charged: %v", e.Kind, e.Charged)
+}
+
+// decode answers a lone op from the reply of its script.
+func (p *pending) decode(reply string) {
+	if len(reply) == 1 {
+		reply += "1"
+		p.answer(0, false, p.refused(reply))
+		return
+	}
+	if reply == "" {
+		p.answer(0, false, p.garbled())
+		return
+	}
+	verdict := reply[0]
+	at, state, err := cutInstant(reply[1:], ' ')
+	if err != nil {
+		p.answer(0, false, p.garbled())
+		return
+	}
+	p.before = p.before[:0]
+	p.read(at, verdict, state)
+}
+
+// group answers from the reply of the list script for this group.
+func (p *pending) group(at algorithm.Instant, reply string) {
+	if reply == "" {
+		p.answer(0, false, p.garbled())
+		return
+	}
+	verdict, states := reply[0], reply[1:]
+	if verdict == '!' || verdict == '?' {
+		p.answer(0, false, p.refused(reply))
+		return
+	}
+	p.before = p.before[:0]
+	p.read(at, verdict, states)
+}
+
+// read takes the states before the step, separated by commas, and lets the Go
+// functions answer.
+func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
+	for i := range p.ops {
+		text, rest, more := strings.Cut(states, ",")
+		if more != (i < len(p.ops)-1) {
+			p.answer(0, false, p.garbled())
+			return
+		}
+		state, err := readState(p.limits[i].source, text)
+		if err == nil {
+			err = checkState(p.ops[i].Algorithm, state)
+		}
+		if err != nil {
+			p.answer(0, false, corrupt(i, &p.ops[i], err))
+			return
+		}
+		p.before, states = append(p.before, state), rest
+	}
+	for len(p.after) < len(p.ops) {
+		p.after = append(p.after, algorithm.State{})
+	}
+	committed := store.Decide(at, p.ops, p.before, p.after[:len(p.ops)])
+	if committed != (verdict == '+') {
+		p.answer(0, false, &DisagreementError{p.ops[0].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes})
+		return
+	}
+	p.answer(at, committed, nil)
+}
+
+// refused is the error of a group that was not decided: a mark, and the number of
+// an op.
+func (p *pending) refused(reply string) error {
+	n, err := strconv.Atoi(reply[1:])
+	if err != nil || n < 1 || n > len(p.ops) {
+		return p.garbled()
+	}
+	switch op := &p.ops[n-1]; reply[0] {
+	case '!':
+		return corrupt(n-1, op, nil)
+	case '?':
+		return fmt.Errorf("script: op %d: the Lua of %s failed; nothing was charged", n-1, op.Algorithm.Spec().Kind)
+	}
+	return p.garbled()
+}
+
+// garbled is the error of a reply that says nothing.
+func (p *pending) garbled() error { return explain(p.lane.verb(), errReply, p.lane.takes) }
+
+// corrupt says that a state is not one of its kind. It shows neither the key nor
+// what is stored: both may be personal data.
+func corrupt(i int, op *store.Op, err error) error {
+	if err != nil {
+		return fmt.Errorf("%w: op %d, %s: %w", store.ErrCorrupt, i, op.Algorithm.Spec().Kind, err)
+	}
+	return fmt.Errorf("%w: op %d, %s", store.ErrCorrupt, i, op.Algorithm.Spec().Kind)
+}
+
+func checkState(a algorithm.Algorithm, s algorithm.State) error {
+	if checker, offered := a.(algorithm.StateChecker); offered {
+		return checker.CheckState(s)
+	}
+	return nil
+}
+
+// cutInstant reads the instant that a reply begins with: µs, or seconds and µs with
+// a colon between them.
+func cutInstant(reply string, end byte) (at algorithm.Instant, rest string, err error) {
+	i := strings.IndexByte(reply, end)
+	if i < 0 {
+		return 0, "", errReply
+	}
+	whole, part, two := strings.Cut(reply[:i], ":")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if two && err == nil {
+		var µs int64
+		µs, err = strconv.ParseInt(part, 10, 64)
+		if n > int64(algorithm.MaxInstant)/1_000_000 || µs < 0 || µs >= 1_000_000 {
+			return 0, "", errReply
+		}
+		n = n*1_000_000 + µs
+	}
+	if err != nil || n < 0 || n > int64(algorithm.MaxInstant) {
+		return 0, "", errReply
+	}
+	return algorithm.Instant(n), reply[i+1:], nil
+}
+
+// readState reads a state as a script shows it: its text, and for a log a summary
+// that gives the same Outcome.
+func readState(s *source, text string) (algorithm.State, error) {
+	if !s.log {
+		return algorithm.ParseState(text)
+	}
+	if text == "" {
+		return algorithm.State{}, nil
+	}
+	var n [4]int64 // units, last; at, through
+	i := 0
+	for field := range strings.SplitSeq(text, " ") {
+		v, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || i == len(n) {
+			return algorithm.State{}, errReply
+		}
+		n[i] = v
+		i++
+	}
+	units, last, at, through := n[0], n[1], n[2], n[3]
+	if i%2 == 1 || through > units || at > last {
+		return algorithm.State{}, errReply
+	}
+	var state algorithm.State
+	if through > 0 {
+		state = state.Log().Append(algorithm.Instant(at), through)
+	}
+	if units > through {
+		state = state.Log().Append(algorithm.Instant(last), units-through)
+	}
+	return state, nil
+}

@@ -1,0 +1,185 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// Store is a store.Store on a server. It is safe for concurrent use. An Apply is
+// one round trip, and Applies that run at the same time share theirs: see
+// Options.Share. Ops of an algorithm without Lua take two round trips or more,
+// with store.ErrContention where others change the slots each time.
+//
+// The clock is that of the server, unless Options.Clock is set.
+type Store struct {
+	client  Client
+	opts    Options
+	sources []*source
+	byKind  map[string]*source
+	list    pair
+	limits  limits
+	takes   lane
+	looks   lane
+	locks   locks
+	closed  atomic.Bool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns a store that uses c and leaves it open. It sends nothing; see Check.
+func New(c Client, opts *Options) (*Store, error) {
+	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &store.InputError{Op: -1, Field: "Client", Value: "nil", Allowed: "a client"}
+	}
+	all, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{client: c, opts: all}
+	if s.sources, s.byKind, err = sourcesOf(all.Scripts); err != nil {
+		return nil, err
+	}
+	s.list = listPrograms(s.sources)
+	s.limits.known = make(map[algorithm.Spec]*prepared)
+	s.locks.init()
+	s.takes.init(s, true)
+	s.looks.init(s, false)
+	return s, nil
+}
+
+// Apply implements store.Store.
+func (s *Store) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	return s.decide(ctx, ops, &s.takes)
+}
+
+// Peek implements store.Store.
+func (s *Store) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant, err error) {
+	at, _, err = s.decide(ctx, ops, &s.looks)
+	return at, err
+}
+
+func (s *Store) decide(ctx context.Context, ops []store.Op, l *lane) (at algorithm.Instant, committed bool, err error) {
+	if err := store.Validate(ops); err != nil {
+		return 0, false, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return 0, false, err
+	}
+	p := l.pending(ctx, ops)
+	if scripted, err := p.prepare(s); err != nil {
+		return 0, false, err
+	} else if !scripted {
+		return s.compare(ctx, ops, l.takes)
+	}
+	l.send(p)
+	return l.wait(p, ops)
+}
+
+// ready refuses what must not be sent at all.
+func (s *Store) ready(ctx context.Context) error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Reset implements store.Store. It is one command.
+func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
+	if err := store.ValidateSlots(slots); err != nil {
+		return err
+	}
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if len(slots) == 0 {
+		return nil
+	}
+	args := make([]string, 1, 1+len(slots))
+	args[0] = "DEL"
+	for i := range slots {
+		args = append(args, s.name(&slots[i]))
+	}
+	_, err := within(ctx, func() (string, error) { return s.client.Do(ctx, &Command{Args: args, Key: 1}) })
+	return explain("reset", err, true)
+}
+
+// name returns the stored name of a slot.
+func (s *Store) name(slot *store.Slot) string {
+	var room [256]byte
+	return string(appendName(room[:0], s.opts.Prefix, slot, slot.Algorithm.Spec().Kind))
+}
+
+// within runs f for one caller, who does not wait for it beyond its ctx.
+func within(ctx context.Context, f func() (string, error)) (reply string, err error) {
+	if ctx.Done() == nil {
+		return f()
+	}
+	type answer struct {
+		reply string
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		reply, err := f()
+		answered <- answer{reply, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// eval runs a script, and makes it known to the server where it is not.
+func (s *Store) eval(ctx context.Context, p *program, args []string) (string, error) {
+	args[0], args[1] = p.eval, p.sha
+	c := Command{Args: args, Key: 3, ReadOnly: p.eval == "EVALSHA_RO"}
+	if args[2] == "0" {
+		c.Key = 0
+	}
+	reply, err := s.client.Do(ctx, &c)
+	var refused *ServerError
+	if err == nil || !errors.As(err, &refused) || refused.Code() != "NOSCRIPT" {
+		return reply, err
+	}
+	// Nothing was run. The whole text does the same, and is known from then on.
+	args[0], args[1] = p.load, p.text
+	return s.client.Do(ctx, &c)
+}
+
+// instant is the first argument of every script: the reading of the Clock, or ""
+// for the clock of the server.
+func (s *Store) instant() (string, error) {
+	if s.opts.Clock == nil {
+		return "", nil
+	}
+	at, err := algorithm.InstantOf(s.opts.Clock.Now())
+	if err != nil {
+		return "", err
+	}
+	return at.String(), nil
+}
+
+// least is how long a state is kept at least, in ms: with a Clock the server
+// cannot know how fast its time passes.
+func (s *Store) least() string {
+	if s.opts.Clock == nil {
+		return "0"
+	}
+	return "3600000"
+}
+
+// Close implements store.Store. It waits for the calls in flight, tells those that
+// wait that they were not sent, and leaves the client open.
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	s.takes.close()
+	s.looks.close()
+	return nil
+}

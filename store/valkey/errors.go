@@ -1,0 +1,52 @@
+package valkeystore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/store"
+)
+
+// meaning turns an error of valkey-go that is not a reply into one of a
+// script.Client. passed is what the watch saw.
+func meaning(ctx context.Context, err error, passed bool) error {
+	var setup *valkey.ValkeyError
+	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &setup), // a reply, but not to the command: to HELLO, AUTH, SELECT or CLUSTER SLOTS
+		errors.As(err, &dial) && dial.Op == "dial",
+		errors.As(err, &certificate),
+		errors.Is(err, valkey.ErrNoCache), // CLIENT TRACKING is refused
+		errors.Is(err, valkey.ErrNoSlot),
+		// A client that is closed says the same to commands that are on
+		// their way when it gives them up.
+		errors.Is(err, valkey.ErrClosing) && !passed:
+		return unavailable(err)
+	case isContext(err) && !over(ctx):
+		// The deadline of another caller ended a connection that was shared.
+		// That is not the end of this caller's context, and must not match it.
+		return fmt.Errorf("valkeystore: the connection was given up: %v", err)
+	}
+	return fmt.Errorf("valkeystore: %w", err)
+}
+
+// unavailable marks an error as one from before anything was sent.
+func unavailable(err error) error {
+	return fmt.Errorf("valkeystore: %w: %w", store.ErrUnavailable, err)
+}
+
+func isContext(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// over says whether ctx has ended, or its deadline has passed already.
+func over(ctx context.Context) bool {
+	deadline, has := ctx.Deadline()
+	return ctx.Err() != nil || has && !time.Now().Before(deadline)
+}

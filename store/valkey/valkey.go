@@ -1,0 +1,156 @@
+// Package valkeystore keeps rate-limiter states in a Valkey or Redis server, or a
+// cluster of them, through a valkey-go client.
+//
+//	client, err := valkey.NewClient(valkey.ClientOption{
+//		InitAddress:  []string{"127.0.0.1:6379"},
+//		DisableCache: true,
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	defer client.Close()
+//	s, err := valkeystore.New(client, nil)
+//
+// It works with valkey-go 1.0.79 or newer, and with Valkey 7.2 and Redis 7.0 or
+// newer. The client stays the caller's, who may use it for other things and
+// closes it after the store.
+//
+// A command of the store is sent once, whatever DisableRetry and RetryDelay say: a
+// decision that is sent again is charged again. These options of the client are
+// worth a thought:
+//
+//   - ConnLifetime must be 0. Where a connection comes to its end with a command
+//     on it, valkey-go 1.0.79 sends that command again. New refuses such a client
+//     where it can see the option, which is not so if the client is wrapped.
+//   - ConnWriteTimeout is 10 s, and bounds the wait for a reply as well. A deadline
+//     of the caller may be earlier, and then ends that of all who share the
+//     connection.
+//   - DisableCache saves the memory of a cache that the store has no use for.
+//   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
+//     connection, on which commands travel together.
+//   - SendToReplicas is never to be true for a command that is not read-only. None
+//     of the store is marked so: a replica may lag behind.
+package valkeystore
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strconv"
+	"sync"
+
+	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/script"
+)
+
+// Store is a store.Store on a server.
+type Store = script.Store
+
+// Options are the optional settings of a Store; nil means all defaults.
+type Options = script.Options
+
+// New returns a store that uses c, which may be of any kind: for one server, for
+// Sentinel or for a cluster. A client with a ConnLifetime is refused. New sends
+// nothing, and closing the store leaves c open.
+func New(c valkey.Client, opts *Options) (*Store, error) {
+	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &store.InputError{Op: -1, Field: "client", Value: "nil", Allowed: "a valkey.Client"}
+	}
+	if expires(c) {
+		return nil, &store.InputError{Op: -1, Field: "client", Value: "a valkey.Client with a ConnLifetime", Allowed: "one without: it sends a command again"}
+	}
+	return script.New(newClient(c), opts)
+}
+
+// expires says whether the connections of c have a ConnLifetime, which no method
+// tells. A type that valkey-go does not make is not looked into.
+func expires(c valkey.Client) bool {
+	v := reflect.Indirect(reflect.ValueOf(c))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	if has := v.FieldByName("hasLftm"); has.IsValid() && has.Kind() == reflect.Bool {
+		return has.Bool()
+	}
+	opt := v.FieldByName("opt")
+	return opt.IsValid() && opt.Type() == reflect.TypeFor[*valkey.ClientOption]() &&
+		!opt.IsNil() && opt.Elem().FieldByName("ConnLifetime").Int() > 0
+}
+
+// client sends commands through valkey-go.
+type client struct {
+	valkey  valkey.Client
+	cluster bool
+	stale   stale
+	watches sync.Pool
+}
+
+var _ script.Client = (*client)(nil)
+
+func newClient(c valkey.Client) *client {
+	return &client{
+		valkey:  c,
+		cluster: c.Mode() == valkey.ClientModeCluster,
+		watches: sync.Pool{New: func() any { return new(watch) }},
+	}
+}
+
+// Do implements script.Client.
+func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", unavailable(err)
+	}
+	w := c.watches.Get().(*watch)
+	w.begin(ctx)
+	result := c.valkey.Do(w, c.build(sent))
+	if err := result.NonValkeyError(); err != nil {
+		return "", meaning(ctx, err, w.passed())
+	}
+	w.end()
+	c.watches.Put(w)
+	message, _ := result.ToMessage()
+	reply, err = text(&message)
+	if err != nil && !c.cluster {
+		c.stale.drop(ctx, c.valkey, err)
+	}
+	return reply, err
+}
+
+// build makes the command for valkey-go, which repeats none that is not marked as
+// read-only or retryable: so ours are not, whatever they do.
+//
+// Only a cluster is told the key. A client for one server spreads commands with a
+// key over connections at random, and those without go over the first: where all
+// of ours go there, it is known which one leads to the wrong server; see stale.
+func (c *client) build(sent *script.Command) valkey.Completed {
+	if !c.cluster || sent.Key == 0 {
+		return c.valkey.B().Arbitrary(sent.Args...).Build()
+	}
+	// All keys lie in the slot of the first.
+	return c.valkey.B().Arbitrary(sent.Args[:sent.Key]...).
+		Keys(sent.Args[sent.Key : sent.Key+1]...).
+		Args(sent.Args[sent.Key+1:]...).Build()
+}
+
+// text returns what a server replied.
+func text(m *valkey.ValkeyMessage) (string, error) {
+	switch {
+	case m.IsNil():
+		return "", nil
+	case m.IsInt64():
+		n, err := m.ToInt64()
+		return strconv.FormatInt(n, 10), err
+	case m.IsArray(), m.IsMap(), m.IsBool():
+		return "", errors.New("valkeystore: a reply that is no text")
+	}
+	text, err := m.ToString()
+	if err != nil {
+		// The text is the reply; that of the error lacks a leading ERR.
+		return "", &script.ServerError{Message: text, Err: err}
+	}
+	if !m.IsString() && !m.IsFloat64() && len(text) > 3 && text[3] == ':' {
+		text = text[4:] // a verbatim string, such as INFO, begins with its format
+	}
+	return text, nil
+}
