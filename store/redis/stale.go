@@ -68,8 +68,8 @@ func (s *stale) drop(ctx context.Context, err error) {
 		return
 	}
 	defer func() { s.last = time.Now() }()
-	// The caller has its answer and may be gone.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+	// The caller may be waiting. What is left when its time is up is for the next.
+	ctx, cancel := context.WithTimeout(ctx, dropTime)
 	defer cancel()
 	for idle := s.pool.PoolStats().IdleConns; idle > 0 && ctx.Err() == nil; idle-- {
 		conn := s.pool.EphemeralConn()

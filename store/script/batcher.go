@@ -1,5 +1,7 @@
 package script
 
+import "slices"
+
 // Batcher decides which groups of ops travel together. It has no goroutine, no
 // lock and no clock of its own: a store, a test or a simulator drives it, under a
 // lock where several do.
@@ -12,6 +14,7 @@ type Batcher struct {
 	limits  BatchLimits
 	waiting []*Group
 	first   int // of waiting
+	gone    int // of waiting, cancelled
 	flying  int
 }
 
@@ -42,7 +45,7 @@ func NewGroup(keys int) *Group { return &Group{keys: keys} }
 // NewBatcher returns a batcher with nothing waiting and nothing in flight.
 func NewBatcher(limits BatchLimits) *Batcher { return &Batcher{limits: limits} }
 
-// Enqueue adds a group, which is not waiting already.
+// Enqueue adds a group, which is not waiting already and was never cancelled.
 func (b *Batcher) Enqueue(g *Group) {
 	g.state = groupWaiting
 	b.waiting = append(b.waiting, g)
@@ -65,6 +68,8 @@ func (b *Batcher) Flush(batch []*Group) []*Group {
 			g.state = groupSent
 			batch = append(batch, g)
 			groups, keys = groups+1, keys+g.keys
+		} else {
+			b.gone--
 		}
 		b.waiting[b.first] = nil
 		b.first++
@@ -96,6 +101,11 @@ func (b *Batcher) Cancel(g *Group) bool {
 		return false
 	}
 	g.state = groupIdle
+	// While calls hang, callers come and give up: what they leave must not pile up.
+	if b.gone++; b.gone > len(b.waiting)/2 {
+		b.waiting = slices.DeleteFunc(b.waiting, func(g *Group) bool { return g == nil || g.state != groupWaiting })
+		b.first, b.gone = 0, 0
+	}
 	return true
 }
 
@@ -109,7 +119,7 @@ func (b *Batcher) Drain() []*Group {
 		}
 	}
 	clear(b.waiting)
-	b.waiting, b.first = b.waiting[:0], 0
+	b.waiting, b.first, b.gone = b.waiting[:0], 0, 0
 	return all
 }
 

@@ -211,7 +211,7 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 
 // evalFor is eval for one caller, who does not wait for it beyond its ctx.
 func (s *Store) evalFor(ctx context.Context, p *program, args []string) (reply string, err error) {
-	return within(ctx, func() (string, error) { return s.eval(ctx, p, args) })
+	return within(ctx, func() (string, error) { return s.eval(ctx, p, &Command{Args: args}) })
 }
 
 // locks keeps the callers of this process that write the same slots by

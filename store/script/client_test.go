@@ -20,6 +20,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// eachServer is servertest.Each with the servers side by side.
+func eachServer(t *testing.T, cfg *servertest.Config, f func(t *testing.T, s *servertest.Server)) {
+	t.Helper()
+	servertest.Each(t, cfg, func(t *testing.T, s *servertest.Server) {
+		t.Parallel()
+		f(t, s)
+	})
+}
+
 // wire is a Client of a few lines: what is tested here is not a client library.
 type wire struct {
 	addr  string
@@ -120,15 +129,11 @@ func (w *wire) ask(tb testing.TB, args ...string) string {
 	return reply
 }
 
-// run runs a program as the store does.
+// run runs a program.
 func (w *wire) run(tb testing.TB, p *program, keys, args []string) string {
 	tb.Helper()
-	all := append([]string{"", "", strconv.Itoa(len(keys))}, keys...)
-	reply, err := (&Store{client: w}).eval(context.Background(), p, append(all, args...))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return reply
+	all := append([]string{p.load, p.text, strconv.Itoa(len(keys))}, keys...)
+	return w.ask(tb, append(all, args...)...)
 }
 
 // clientFunc is a Client for which a test answers.

@@ -14,7 +14,7 @@ import (
 // TestStoreConforms runs the shared suite on both servers, with calls that are
 // shared and calls that are not.
 func TestStoreConforms(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
+	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w := dialWire(t, server)
 		for _, share := range []int{0, 1} {
 			t.Run(fmt.Sprintf("share %d", share), func(t *testing.T) {

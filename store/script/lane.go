@@ -133,7 +133,7 @@ func (l *lane) close() {
 type flight struct {
 	lane   *lane
 	groups []*Group
-	args   []string
+	sent   Command
 	calls  map[request]int
 	start  func() // fly, as a value that costs nothing to start
 }
@@ -186,25 +186,25 @@ func (f *flight) call() (reply string, err error) {
 	}
 	if f.lone() {
 		p := f.groups[0].call
-		f.args = append(f.args[:0], "", "", "1", p.names[0], now, s.least())
-		f.args = append(f.args, p.numbers[0]...)
-		return s.eval(ctx, p.limits[0].source.lone.program(f.lane.takes), f.args)
+		args := append(f.sent.Args[:0], "", "", "1", p.names[0], now, s.least())
+		f.sent.Args = append(args, p.numbers[0]...)
+		return s.eval(ctx, p.limits[0].source.lone.program(f.lane.takes), &f.sent)
 	}
-	f.list(now, s.least())
-	return s.eval(ctx, s.list.program(f.lane.takes), f.args)
+	f.sent.Args = f.list(f.sent.Args[:0], now, s.least())
+	return s.eval(ctx, s.list.program(f.lane.takes), &f.sent)
 }
 
-// list writes the arguments of the list script.
-func (f *flight) list(now, least string) {
+// list appends the words of a call of the list script.
+func (f *flight) list(args []string, now, least string) []string {
 	keys := 0
-	f.args = append(f.args[:0], "", "", "")
+	args = append(args, "", "", "")
 	for _, g := range f.groups {
-		f.args = append(f.args, g.call.names...)
+		args = append(args, g.call.names...)
 		keys += g.keys
 	}
-	f.args[2] = strconv.Itoa(keys)
-	f.args = append(f.args, now, least, "")
-	count := len(f.args) - 1
+	args[2] = strconv.Itoa(keys)
+	args = append(args, now, least, "")
+	count := len(args) - 1
 	clear(f.calls)
 	for _, g := range f.groups {
 		for i, limit := range g.call.limits {
@@ -214,17 +214,18 @@ func (f *flight) list(now, least string) {
 			}
 			f.calls[r] = len(f.calls) + 1
 			numbers := g.call.numbers[i]
-			f.args = append(f.args, strconv.Itoa(limit.source.index), strconv.Itoa(len(numbers)))
-			f.args = append(f.args, numbers...)
+			args = append(args, strconv.Itoa(limit.source.index), strconv.Itoa(len(numbers)))
+			args = append(args, numbers...)
 		}
 	}
-	f.args[count] = strconv.Itoa(len(f.calls))
+	args[count] = strconv.Itoa(len(f.calls))
 	for _, g := range f.groups {
-		f.args = append(f.args, strconv.Itoa(g.keys))
+		args = append(args, strconv.Itoa(g.keys))
 		for i, limit := range g.call.limits {
-			f.args = append(f.args, strconv.Itoa(f.calls[request{limit, g.call.ops[i].Request}]))
+			args = append(args, strconv.Itoa(f.calls[request{limit, g.call.ops[i].Request}]))
 		}
 	}
+	return args
 }
 
 // decode answers the groups from the reply of the list script.

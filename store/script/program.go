@@ -15,17 +15,18 @@ var files embed.FS
 
 // program is a script as the server runs it.
 type program struct {
-	text string
-	sha  string // by which EVALSHA names it
-	eval string // EVALSHA, or EVALSHA_RO where it writes nothing
-	load string // EVAL or EVAL_RO, which also makes it known
+	text     string
+	sha      string // by which EVALSHA names it
+	readOnly bool
+	eval     string // EVALSHA, or EVALSHA_RO where it is read-only
+	load     string // EVAL or EVAL_RO, which also makes it known
 }
 
 func newProgram(writes bool, parts ...string) *program {
 	text := withHelpers(strings.Join(parts, "\n"))
 	text = strings.ReplaceAll(text, "WRITES", strconv.FormatBool(writes))
 	sum := sha1.Sum([]byte(text)) // the protocol names scripts so
-	p := &program{text: text, sha: hex.EncodeToString(sum[:]), eval: "EVALSHA", load: "EVAL"}
+	p := &program{text: text, sha: hex.EncodeToString(sum[:]), readOnly: !writes, eval: "EVALSHA", load: "EVAL"}
 	if !writes {
 		p.eval, p.load = "EVALSHA_RO", "EVAL_RO"
 	}

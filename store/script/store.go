@@ -136,21 +136,26 @@ func within(ctx context.Context, f func() (string, error)) (reply string, err er
 	}
 }
 
-// eval runs a script, and makes it known to the server where it is not.
-func (s *Store) eval(ctx context.Context, p *program, args []string) (string, error) {
-	args[0], args[1] = p.eval, p.sha
-	c := Command{Args: args, Key: 3, ReadOnly: p.eval == "EVALSHA_RO"}
-	if args[2] == "0" {
+// eval runs a script: c has room for two words, the count of keys, the keys and the
+// arguments. Where the server does not know the script, nothing was run, and the
+// whole text does the same and is known from then on.
+func (s *Store) eval(ctx context.Context, p *program, c *Command) (string, error) {
+	c.Args[0], c.Args[1] = p.eval, p.sha
+	c.Key, c.ReadOnly = 3, p.readOnly
+	if c.Args[2] == "0" {
 		c.Key = 0
 	}
-	reply, err := s.client.Do(ctx, &c)
-	var refused *ServerError
-	if err == nil || !errors.As(err, &refused) || refused.Code() != "NOSCRIPT" {
-		return reply, err
+	reply, err := s.client.Do(ctx, c)
+	if err != nil && isUnknownScript(err) {
+		c.Args[0], c.Args[1] = p.load, p.text
+		return s.client.Do(ctx, c)
 	}
-	// Nothing was run. The whole text does the same, and is known from then on.
-	args[0], args[1] = p.load, p.text
-	return s.client.Do(ctx, &c)
+	return reply, err
+}
+
+func isUnknownScript(err error) bool {
+	var refused *ServerError
+	return errors.As(err, &refused) && refused.Code() == "NOSCRIPT"
 }
 
 // instant is the first argument of every script: the reading of the Clock, or ""

@@ -71,41 +71,40 @@ func stored(w *wire, name, kind string) string {
 	return text
 }
 
-// TestTwinsDecideAndStoreAsGoDoes: for any history of requests, instants and changes
-// of parameters, each Lua twin gives every decision of the Go function and leaves
-// the bytes of its state, alone and in a list.
+// TestTwinsDecideAndStoreAsGoDoes (P3, A5): for any history of requests, instants and
+// changes of parameters, each Lua twin gives every decision of the Go function and
+// leaves the bytes of its state, alone and in a list. Half of the histories run the
+// debug build, where every number is looked at.
 func TestTwinsDecideAndStoreAsGoDoes(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
+	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		for _, kind := range kindsUnderTest {
-			for _, alone := range []bool{true, false} {
-				t.Run(kind.name+"/"+map[bool]string{true: "alone", false: "list"}[alone], func(t *testing.T) {
-					t0 := t
-					w := dialWire(t, server)
-					run := 0
-					rapid.Check(t, func(t *rapid.T) {
-						run++
-						twinHistory(t, w, kind.build, alone, t0.Name()+strconv.Itoa(run))
-					})
+			t.Run(kind.name, func(t *testing.T) {
+				w, clock := dialWire(t, server), &handClock{}
+				plain, debug := open(t, w, &Options{Clock: clock}), open(t, w, &Options{Clock: clock})
+				debugBuild(t, debug)
+				run, name := 0, t.Name()
+				rapid.Check(t, func(t *rapid.T) {
+					run++
+					s := plain
+					if rapid.Bool().Draw(t, "the debug build") {
+						s = debug
+					}
+					twinHistory(t, w, s, clock, kind.build, name+strconv.Itoa(run))
 				})
-			}
+			})
 		}
 	})
 }
 
-func twinHistory(t *rapid.T, w *wire, build func(algorithm.Rate, int64) (algorithm.Algorithm, error), alone bool, key string) {
+// everything admits all that the histories ask of it, whatever the clock does.
+var everything = algorithm.Must(algorithm.NewTokenBucket(algorithm.Rate{Units: algorithm.MaxUnits, Per: time.Hour}, algorithm.MaxUnits))
+
+func twinHistory(t *rapid.T, w *wire, s *Store, clock *handClock, build func(algorithm.Rate, int64) (algorithm.Algorithm, error), key string) {
 	ctx := context.Background()
-	clock := &handClock{}
-	s, err := New(w, &Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := drawAlgorithm(t, build)
 	var state algorithm.State
 	now := algorithm.Instant(rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "start"))
 	_, o := a.Step(state, now, algorithm.Request{})
-	// A second op, which admits everything whatever the clock does, makes a list of
-	// the call.
-	other := algorithm.Must(algorithm.NewTokenBucket(algorithm.Rate{Units: algorithm.MaxUnits, Per: time.Hour}, algorithm.MaxUnits))
 	for range rapid.IntRange(1, 12).Draw(t, "requests") {
 		switch rapid.IntRange(0, 9).Draw(t, "the clock") {
 		case 0:
@@ -144,8 +143,8 @@ func twinHistory(t *rapid.T, w *wire, build func(algorithm.Rate, int64) (algorit
 		}
 		clock.set(now)
 		ops := []store.Op{{Slot: store.Slot{Key: key, Algorithm: a}, Request: r}}
-		if !alone {
-			ops = append(ops, store.Op{Slot: store.Slot{Key: key + " other", Algorithm: other}, Request: algorithm.Request{Cost: 1}})
+		if rapid.Bool().Draw(t, "in a list") {
+			ops = append(ops, store.Op{Slot: store.Slot{Key: key + " other", Algorithm: everything}, Request: algorithm.Request{Cost: 1}})
 		}
 		peeked := []store.Op{ops[0]}
 		if _, err := s.Peek(ctx, peeked); err != nil {

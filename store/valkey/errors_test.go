@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 )
 
 func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
+	t.Parallel()
 	type scene struct {
 		s    *servertest.Server
 		p    *servertest.Proxy
@@ -45,7 +48,8 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for mode, opts := range modes {
+			for _, mode := range []string{"default", "always pipeline", "never pipeline"} {
+				opts := modes[mode]
 				servertest.Each(t, test.cfg, func(t *testing.T, s *servertest.Server) {
 					s.Do("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all")
 					now := &scene{s: s, p: servertest.NewProxy(t, s.Addr())}
@@ -103,33 +107,39 @@ func TestCertificateErrorsAreOfTheHandshake(t *testing.T) {
 	wantClass(t, meaning(context.Background(), &tls.CertificateVerificationError{Err: errors.New("test")}, true), "not sent")
 }
 
-// A command that is on its way when the client is closed may be carried out.
+// A command that is on its way when the client is closed may be carried out. For
+// a second, closing waits for the reply.
 func TestCloseLeavesCommandsUnknown(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
+		p := servertest.NewProxy(t, s.Addr())
+		var running sync.WaitGroup
+		raw := map[string]valkey.Client{}
+		ours := map[string]*client{}
 		for mode, opts := range modes {
-			p := servertest.NewProxy(t, s.Addr())
-			raw, c := open(t, p.Addr(), opts)
-			do(t, c, words("GET", "k"))
-			s.Freeze()
-			before, failed := p.Requests(), make(chan error)
-			ctx, cancel := context.WithCancel(context.Background())
-			go func() {
-				_, err := c.Do(ctx, words("INCR", mode))
-				failed <- err
-			}()
-			await(t, "the command is sent", func() bool { return p.Requests() > before })
-			closed := make(chan struct{})
-			go func() {
-				defer close(closed)
-				raw.Close()
-			}()
-			p.Cut()
-			wantClass(t, <-failed, "unknown")
-			s.Thaw()
-			<-closed
-			cancel()
-			await(t, "the command is carried out", func() bool { return s.Do("GET", mode) == "1" })
+			opts.ConnWriteTimeout = 2 * time.Second
+			raw[mode], ours[mode] = open(t, p.Addr(), opts)
+			do(t, ours[mode], words("GET", "k"))
 		}
+		s.Freeze()
+		before := p.Requests()
+		ctx, cancel := context.WithCancel(context.Background())
+		for mode, c := range ours {
+			running.Go(func() {
+				_, err := c.Do(ctx, words("INCR", "k"))
+				if class(err) != "unknown" {
+					t.Errorf("%s: %s, %v", mode, class(err), err)
+				}
+			})
+		}
+		await(t, "all commands are sent", func() bool { return p.Requests() == before+len(ours) })
+		for _, client := range raw {
+			running.Go(client.Close)
+		}
+		running.Wait()
+		cancel()
+		s.Thaw()
+		await(t, "the commands are carried out", func() bool { return s.Do("GET", "k") == strconv.Itoa(len(ours)) })
 	})
 }
 
@@ -159,6 +169,7 @@ func TestEndedContextSendsNothing(t *testing.T) {
 // The end of a context ends the call, and is no end of that of others who share
 // the connection.
 func TestDeadlineIsOfItsCaller(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for mode, opts := range modes {
 			p := servertest.NewProxy(t, s.Addr())

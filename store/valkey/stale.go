@@ -53,8 +53,8 @@ func (s *stale) drop(ctx context.Context, c valkey.Client, err error) {
 		return
 	}
 	defer func() { s.last = time.Now() }()
-	// The caller has its answer and may be gone.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+	// The caller may be waiting. What is left when its time is up is for the next.
+	ctx, cancel := context.WithTimeout(ctx, dropTime)
 	defer cancel()
 	c.DoMulti(ctx, c.B().Arbitrary("QUIT").Build(), c.B().Arbitrary("PING").Build())
 	// The client may have told the end of the connection before it drew its

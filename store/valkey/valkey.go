@@ -22,14 +22,18 @@
 //   - ConnLifetime must be 0. Where a connection comes to its end with a command
 //     on it, valkey-go 1.0.79 sends that command again. New refuses such a client
 //     where it can see the option, which is not so if the client is wrapped.
-//   - ConnWriteTimeout is 10 s, and bounds the wait for a reply as well. A deadline
-//     of the caller may be earlier, and then ends that of all who share the
-//     connection.
+//   - ConnWriteTimeout is 10 s, and is how long a connection that went silent is
+//     kept, about a second more. A shorter one notices sooner.
 //   - DisableCache saves the memory of a cache that the store has no use for.
 //   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
 //     connection, on which commands travel together.
 //   - SendToReplicas is never to be true for a command that is not read-only. None
 //     of the store is marked so: a replica may lag behind.
+//
+// valkey-go does not tell whether a connection ended before the command was sent or
+// after it. Where that is all that is known, the outcome is unknown: when an idle
+// connection turns out to be dead, or while something in front of the server
+// accepts connections and closes them.
 package valkeystore
 
 import (

@@ -25,7 +25,7 @@ local admitted, next, reset = decide(state, now, NUMBERS)
 if admitted == nil then return next or '!' end
 if next and WRITES then
   local px = floor((reset + 999) / 1000) + 1000
-  if px < ARGV[2] + 0 then px = ARGV[2] end
+  px = px < ARGV[2] + 0 and ARGV[2] or text(px)
   if next == '' then call('DEL', KEYS[1]) else call('SET', KEYS[1], next, 'PX', px) end
 end
 return (admitted and '+' or '-') .. shown .. ' ' .. (state or '')

@@ -21,13 +21,17 @@ local sub = string.sub
 
 local format = string.format
 
--- text writes a whole number.
-local function text(x) return format('%.0f', x) end
+-- text writes a whole number >= 0, in halves that are exact for %d where a long has
+-- 32 bits. %.0f would be exact as well, and takes three times as long.
+local function text(x)
+  if x < 100000000 then return format('%d', x) end
+  return format('%d%08d', floor(x / 100000000), x % 100000000)
+end
 
 -- number reads what text has written of a whole number >= 0; nil for the rest.
 local function number(s)
   if find(s, '^[1-9]%d*$') then
-    local n = tonumber(s)
+    local n = s + 0
     return n <= 9007199254740991 and n or nil
   end
   if s == '0' then return 0 end

@@ -5,7 +5,7 @@
 --        or 'string'
 -- reply  the instant, then for each key a newline and '-' (none), '!' (of another
 --        type), or '=', the length of the state, ':' and the state
--- Go     Store.read in cas.go
+-- Go     comparison.read in cas.go
 local _, shown = clock(ARGV[1])
 local out = { shown }
 for i = 1, #KEYS do

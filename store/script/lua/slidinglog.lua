@@ -67,14 +67,14 @@ local function decide(key, now, limit, period, cost)
     if not begin then return nil end
   end
   local units = count - first + extra - left
-  if units < 0 then return nil end
+  if units < 0 or units > 0 and last <= cut then return nil end -- not in order
   local shown = units > 0 and text(units) .. ' ' .. text(last) or ''
   if cost == 0 then return true, nil, nil, shown end
   if units > limit - cost then
     if cost > limit then return false, nil, nil, shown end
     local excess = units - (limit - cost)
     local index, through, at = pass(key, begin, count, 0, 0, function(_, sum) return sum < excess end)
-    if not index or through < excess then return nil end
+    if not index or through < excess or at <= cut then return nil end
     return false, nil, nil, shown .. ' ' .. text(at) .. ' ' .. text(through)
   end
 

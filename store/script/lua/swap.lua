@@ -5,7 +5,7 @@
 -- ARGV   for each key: 'list' or 'string', '-' or '=' and the state as it was read,
 --        the next state in the same form ('' where it stays), its time to live in ms
 -- reply  '1' done, '0' a state has changed meanwhile
--- Go     Store.swap in cas.go
+-- Go     comparison.swap in cas.go
 for i = 1, #KEYS do
   local state = load(KEYS[i], ARGV[4 * i - 3])
   if (state and '=' .. state or '-') ~= ARGV[4 * i - 2] then return '0' end

@@ -18,10 +18,11 @@ local function get(key)
 end
 
 -- expiry turns a reset in µs into milliseconds to live: rounded up, a second of
--- grace, and at least so long.
+-- grace, and at least so long; as text, since a server turns a number into
+-- seventeen digits first.
 local function expiry(reset, least)
   local px = floor((reset + 999) / 1000) + 1000
-  return px > least and px or least
+  return text(px > least and px or least)
 end
 
 -- put writes a state that has changed; '' is the fresh one.
