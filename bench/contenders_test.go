@@ -152,7 +152,7 @@ func newSethvargo(tb testing.TB, denied bool) take {
 	}
 }
 
-func choose(condition bool, yes, no string) string {
+func choose[T any](condition bool, yes, no T) T {
 	if condition {
 		return yes
 	}

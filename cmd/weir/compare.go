@@ -33,27 +33,28 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 	if n := len(c.Limit); n < 2 || n > maxLimits {
 		return usageError{fmt.Errorf("--limit was given %d times: must be 2 to %d", n, maxLimits)}
 	}
-	limits := make([]algorithm.Algorithm, len(c.Limit))
+	limits := make([]store.Slot, len(c.Limit)) // named, so that the states of two of one kind do not meet
 	for i, spec := range c.Limit {
-		if limits[i], err = algorithm.ParseSpec(spec); err != nil {
+		limits[i].Limit = strconv.Itoa(i)
+		if limits[i].Algorithm, err = algorithm.ParseSpec(spec); err != nil {
 			return usageError{fmt.Errorf("--limit: %w", err)}
 		}
-	}
-	clock := &traceClock{}
-	states, err := openStore(c.Store, clock)
-	if err != nil {
-		return err
-	}
-	defer states.Close() // frees memory; there is no error to report
-	limiters, names, err := newLimiters(states, limits)
-	if err != nil {
-		return err
 	}
 	in, err := c.open(ctx, s, map[string]string{"--json": c.JSON})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	clock := &traceClock{}
+	states, err := in.place.open(ctx, clock, c.Prefix, limits)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, states.Close()) }()
+	limiters, names, err := newLimiters(states, limits)
+	if err != nil {
+		return err
+	}
 	summary, err := create(c.JSON, s)
 	if err != nil {
 		return fmt.Errorf("--json: %w", err)
@@ -84,15 +85,14 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 	return writeReport(r, summary, c.JSON, s.out)
 }
 
-// newLimiters makes one limiter for each limit. Their names keep the states of
-// two limits of one kind apart.
-func newLimiters(states store.Store, limits []algorithm.Algorithm) (limiters []*weir.Limiter, names []string, err error) {
-	for i, limit := range limits {
-		l, err := weir.New(states, limit, &weir.Options{Name: strconv.Itoa(i)})
+// newLimiters makes one limiter for each limit.
+func newLimiters(states store.Store, limits []store.Slot) (limiters []*weir.Limiter, names []string, err error) {
+	for _, limit := range limits {
+		l, err := weir.New(states, limit.Algorithm, &weir.Options{Name: limit.Limit, Timeout: callTimeout})
 		if err != nil {
 			return nil, nil, err
 		}
-		limiters, names = append(limiters, l), append(names, fmt.Sprint(limit))
+		limiters, names = append(limiters, l), append(names, fmt.Sprint(limit.Algorithm))
 	}
 	return limiters, names, nil
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
-	"github.com/weirgo/weir/store"
-	memorystore "github.com/weirgo/weir/store/memory"
 )
 
 // traceFlags say what is replayed and how it is read; the commands share them.
 type traceFlags struct {
-	Trace      string `arg:"" help:"The trace: a file, or - for standard input; gzip is unpacked."`
-	Store      string `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default)."`
-	Format     string `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
-	Key        string `default:"" placeholder:"FIELD" help:"What of an access log line is the key: ${keys} (default host)."`
-	TimeColumn string `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
-	TimeUnit   string `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
-	KeyColumn  string `placeholder:"NAME" help:"CSV: the column of the key (default: one key for all)."`
-	CostColumn string `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
-	Sort       bool   `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
+	Trace      string  `arg:"" help:"The trace: a file, or - for standard input; gzip is unpacked."`
+	Store      string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
+	Prefix     *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
+	Format     string  `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
+	Key        string  `default:"" placeholder:"FIELD" help:"What of an access log line is the key: ${keys} (default host)."`
+	TimeColumn string  `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
+	TimeUnit   string  `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
+	KeyColumn  string  `placeholder:"NAME" help:"CSV: the column of the key (default: one key for all)."`
+	CostColumn string  `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
+	Sort       bool    `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
 var flagVars = map[string]string{
@@ -38,6 +37,13 @@ const specHelp = `SPEC is one of
   gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]   leaky-bucket:L/P[,capacity=N]
   fixed-window:L/P             sliding-log:L/P              sliding-counter:L/P
 L units per period P, a duration with a unit such as 500ms, 1m or 24h. Burst and capacity are L where left out.
+
+URL is one of
+  memory://
+  redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]      rediss://… with TLS
+  unix://[[USER]:PASSWORD@]/PATH[?db=DB]
+or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own client. What a
+replay writes on a server is removed at its end.
 
 Time comes from the trace, not from the clock. A JSON Lines event is
   {"at_us":1700000000000000,"key":"user:1","cost":1}
@@ -52,14 +58,23 @@ type input struct {
 	reader *trace.Reader
 	events *trace.Ahead
 	key    trace.Key
+	place  *place
 }
 
-// open opens the trace. outputs are the files that the command will write, by
-// their flags: none may be the trace itself.
+// open opens the trace, and reads where its states shall live. outputs are the
+// files that the command will write, by their flags: none may be the trace
+// itself.
 func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]string) (*input, error) {
 	key, err := trace.ParseKey(f.Key)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--key: %w", err)}
+	}
+	where, err := parseStoreURL(f.Store)
+	if err == nil {
+		err = where.checkPrefix(f.Prefix)
+	}
+	if err != nil {
+		return nil, err
 	}
 	src, err := openSource(ctx, f.Trace, s.in)
 	if err != nil {
@@ -82,7 +97,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	return &input{src, reader, trace.NewAhead(reader), key}, nil
+	return &input{src, reader, trace.NewAhead(reader), key, where}, nil
 }
 
 // flagOf returns the text of an OptionError with the flag in front instead of
@@ -120,7 +135,7 @@ func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Even
 // describe says in a report where it came from.
 func (f *traceFlags) describe(r *report.Source, in *input) {
 	counts := in.reader.Counts()
-	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), f.Store
+	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), in.place.shown
 	r.Lines, r.Empty, r.Headers = counts.Lines, counts.Skipped, counts.Headers
 	r.OutOfOrder, r.Sorted = counts.OutOfOrder, in.reader.Sorted()
 	switch {
@@ -141,14 +156,6 @@ func (f *traceFlags) describe(r *report.Source, in *input) {
 	if misfit, found := in.reader.Misfit(); found {
 		r.Misfit = misfit.String()
 	}
-}
-
-// openStore opens the store of a URL.
-func openStore(url string, clock store.Clock) (store.Store, error) {
-	if url != "memory://" {
-		return nil, usageError{fmt.Errorf("--store: %q is not a store of this command: must be memory://", url)}
-	}
-	return memorystore.New(&memorystore.Options{Clock: clock})
 }
 
 // traceClock shows the time of the current event.

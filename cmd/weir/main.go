@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -96,9 +97,14 @@ func fail(errs io.Writer, err error) int {
 	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(errs, "weir: interrupted")
-		return exitInterrupted
+		left := (*leftError)(nil)
+		if !errors.As(err, &left) {
+			return exitInterrupted
+		}
+		err = left
 	}
-	fmt.Fprintf(errs, "weir: %v\n", err)
+	// A line for each of several errors that were joined.
+	fmt.Fprintf(errs, "weir: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nweir: "))
 	return exitFailed
 }
 

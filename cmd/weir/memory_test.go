@@ -55,7 +55,7 @@ func wantNoGrowth(t *testing.T, few, many, slack int64) {
 // can ask for: the default would hold all of these.
 func spilledReplay(t *testing.T, events int) int64 {
 	clock := &traceClock{}
-	states, err := openStore("memory://", clock)
+	states, err := (&place{}).open(t.Context(), clock, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,6 +140,7 @@ type event struct {
 // world makes a trace and knows how it is decided.
 type world struct {
 	limits
+	store   string // the URL of the store that decides
 	now     int64
 	keys    []struct{ key, json string }
 	oracles []*oracle.Oracle
@@ -158,7 +159,7 @@ func drawWorld(t *rapid.T, kind oracle.Kind) *world {
 }
 
 func newWorld(l limits, keys []struct{ key, json string }, start int64) *world {
-	w := &world{limits: l, now: start, keys: keys}
+	w := &world{limits: l, store: memoryURL, now: start, keys: keys}
 	for range keys {
 		w.oracles = append(w.oracles, w.oracle())
 		w.last = append(w.last, event{at: start, cost: 1, answer: oracle.Outcome{Remaining: l.capacity}})
@@ -300,7 +301,7 @@ func (w *world) want(events []event) (lines string, r report.Report) {
 func (w *world) check(t failer, file string, sorted bool) {
 	t.Helper()
 	write(t, file, w.lines.String())
-	args, events := []string{"replay", "--store", "memory://", "--limit", w.spec()}, w.events
+	args, events := []string{"replay", "--store", w.store, "--limit", w.spec()}, w.events
 	if sorted {
 		args, events = append(args, "--sort"), w.sorted()
 	}
@@ -312,7 +313,7 @@ func (w *world) check(t failer, file string, sorted bool) {
 		if len(events) > 50 {
 			trace = fmt.Sprintf("(%d events)", len(events)) // a test of a seed: run it
 		}
-		t.Fatalf("%s, sorted %v: status %d, %s\n%s\ntrace:\n%s", w.spec(), sorted, got.status, got.err, difference(got.out, lines), trace)
+		t.Fatalf("%s on %s, sorted %v: status %d, %s\n%s\ntrace:\n%s", w.spec(), w.store, sorted, got.status, got.err, difference(got.out, lines), trace)
 	}
 	var r report.Report
 	if err := json.Unmarshal([]byte(read(t, summary)), &r); err != nil {

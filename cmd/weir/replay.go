@@ -9,6 +9,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/store"
 )
 
 // replayCommand is the command line of weir replay.
@@ -36,21 +37,21 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Decisions != "" && samePlace(c.Decisions, c.JSON) {
 		return usageError{fmt.Errorf("--decisions and --json are both %q: must be two places", c.JSON)}
 	}
-	clock := &traceClock{}
-	states, err := openStore(c.Store, clock)
-	if err != nil {
-		return err
-	}
-	defer states.Close() // frees memory; there is no error to report
-	limiter, err := weir.New(states, limit, nil)
-	if err != nil {
-		return err
-	}
 	in, err := c.open(ctx, s, map[string]string{"--decisions": c.Decisions, "--json": c.JSON})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	clock := &traceClock{}
+	states, err := in.place.open(ctx, clock, c.Prefix, []store.Slot{{Algorithm: limit}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, states.Close()) }()
+	limiter, err := weir.New(states, limit, &weir.Options{Timeout: callTimeout})
+	if err != nil {
+		return err
+	}
 
 	decisions, err := create(c.Decisions, s)
 	if err != nil {

@@ -36,7 +36,8 @@ func TestWrongUsageIsRefusedAndDoesNothing(t *testing.T) {
 		"limit too large": {[]string{"replay", "--limit", "gcra:1000000000001/1s", trace}, []string{"--limit", "1000000000001", "1 to 1000000000000"}},
 		"period too fine": {[]string{"replay", "--limit", "gcra:1/1.5us", trace}, []string{"--limit", "1.5µs", "whole microseconds"}},
 		"burst of window": {[]string{"replay", "--limit", "sliding-log:1/1s,burst=2", trace}, []string{"--limit", "burst=2", "absent"}},
-		"store unknown":   {[]string{"replay", "--store", "redis://h", "--limit", "gcra:1/1s", trace}, []string{"--store", `"redis://h"`, "memory://"}},
+		"store unknown":   {[]string{"replay", "--store", "http://h", "--limit", "gcra:1/1s", trace}, []string{"--store", `"http://h"`, "memory://", "redis://", "valkeys://"}},
+		"prefix unused":   {[]string{"replay", "--prefix", "p:", "--limit", "gcra:1/1s", trace}, []string{"--prefix", `"p:"`, "must be left out with memory://"}},
 		"format unknown":  {[]string{"replay", "--format", "xml", "--limit", "gcra:1/1s", trace}, []string{"--format", `"xml"`, `"auto","jsonl","combined","clf"`}},
 		"key unknown":     {[]string{"replay", "--key", "ip", "--limit", "gcra:1/1s", trace}, []string{"--key", `"ip"`, "host, path, host+path, user-agent"}},
 		"key of jsonl":    {[]string{"replay", "--key", "host", "--limit", "gcra:1/1s", trace}, []string{"--key", `"host"`, "must be left out"}},
@@ -235,7 +236,7 @@ func TestHelpNamesEveryFlagAndTheStatuses(t *testing.T) {
 	}
 	got := start("replay", "--help")
 	for _, want := range []string{
-		"<trace>", "--limit=SPEC", "--store=URL", "memory://", "--format=FORMAT", "auto,jsonl,combined,clf", "--key=FIELD",
+		"<trace>", "--limit=SPEC", "--store=URL", "memory://", "unix://[[USER]:PASSWORD@]/PATH[?db=DB]", "valkey-unix://", "--prefix=TEXT", "--format=FORMAT", "auto,jsonl,combined,clf", "--key=FIELD",
 		"host+path, user-agent", "--sort", "--decisions=FILE", "--json=FILE", "gcra:L/P[,burst=N]", "leaky-bucket:L/P[,capacity=N]",
 		`{"at_us":1700000000000000,"key":"user:1","cost":1}`, "0 done, 1 failed, 2 wrong usage, 130 interrupted",
 	} {

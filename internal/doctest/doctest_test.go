@@ -3,10 +3,14 @@
 // that the page shows.
 //
 // A block marked go that starts with "package main" is a program; a text block
-// right after it is its output. Any other block marked go is a part of a test,
-// see parts. A block marked console holds commands after "$ "
-// and their output. Blocks marked sh are for setting up a machine and are what
-// CI itself does; they are not run here.
+// right after it is its output. A program that names serverAddr runs against a
+// server of its own, which has another address.
+//
+// A block, of any language, whose first line is the path of a file of the project
+// in a comment is a part of that file, which has tests of its own. Any other block
+// marked go is a part of a test, see parts. A block marked console holds commands
+// after "$ " and their output. Blocks marked sh are for setting up a machine, and
+// are what CI itself does, or need a server; they are not run here.
 package doctest
 
 import (
@@ -20,6 +24,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/internal/servertest"
 )
 
 var update = flag.Bool("update", false, "write the output of console blocks into the pages")
@@ -40,11 +46,15 @@ func TestDocumentationRuns(t *testing.T) {
 		for i := range blocks {
 			b := &blocks[i]
 			where := fmt.Sprintf("%s:%d", page, b.line)
+			file, part := quoted(b.text)
 			switch {
+			case file != "":
+				programs++
+				mustQuote(t, where, file, part)
 			case b.language == "go" && strings.HasPrefix(b.text, "package main\n"):
 				programs++
 				got := runProgram(t, where, b.text)
-				if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text {
+				if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text && got != skipped {
 					t.Errorf("%s: the program prints\n%s\nthe page says\n%s", where, got, blocks[i+1].text)
 				}
 			case b.language == "go":
@@ -137,8 +147,56 @@ func split(page string) (all []block) {
 	return all
 }
 
-// runProgram runs a Go program and returns what it prints.
-func runProgram(t *testing.T, where, source string) string {
+// fileLine is a comment that names a file of the project, in Go or Lua.
+var fileLine = regexp.MustCompile(`^(?://|--) ([a-z]+(?:/[a-z_]+)+\.(?:go|lua))\n`)
+
+// quoted returns the file that a block is a part of, and the part; no file where it
+// is a part of none.
+func quoted(block string) (file, part string) {
+	found := fileLine.FindStringSubmatch(block)
+	if found == nil {
+		return "", block
+	}
+	return found[1], block[len(found[0]):]
+}
+
+// mustQuote fails unless a part of a page is a part of a file.
+func mustQuote(t *testing.T, where, file, part string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+	} else if !strings.Contains(string(text), strings.TrimLeft(part, "\n")) {
+		t.Errorf("%s: %s holds no such lines:\n%s", where, file, part)
+	}
+}
+
+// serverAddr is where programs on pages expect a server.
+const serverAddr = "127.0.0.1:6379"
+
+// runProgram runs a Go program and returns what it prints. Without the server that
+// it needs it is skipped, and the rest of the page is not.
+func runProgram(t *testing.T, where, source string) (output string) {
+	t.Helper()
+	if !strings.Contains(source, serverAddr) {
+		return runGo(t, where, source)
+	}
+	kind := servertest.Redis
+	if strings.Contains(source, "valkey-go") {
+		kind = servertest.Valkey
+	}
+	output = skipped
+	t.Run(filepath.Base(where), func(t *testing.T) {
+		server := servertest.Start(t, kind, nil)
+		output = runGo(t, where, strings.ReplaceAll(source, serverAddr, server.Addr()))
+	})
+	return output
+}
+
+// skipped is the output of a program that did not run.
+const skipped = "\x00skipped"
+
+func runGo(t *testing.T, where, source string) string {
 	t.Helper()
 	return run(t, where, "go", "run", "-overlay", overlaid(t, "program/main.go", source), "./internal/doctest/program")
 }

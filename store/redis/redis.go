@@ -18,8 +18,9 @@
 //   - ContextTimeoutEnabled lets the deadline of a call end the wait for a reply.
 //     Without it only ReadTimeout does, and a call that nobody waits for any more
 //     keeps its connection until then.
-//   - DialerRetries is 5 with a pause of 100 ms: a server that is down is noticed
-//     after half a second. 1 notices it at once.
+//   - DialerRetries is 5 with pauses of 100 ms: a server that is down is noticed
+//     after 0.4 s. 1 notices it at once. MaxRetries does the same for the greeting
+//     of a new connection.
 //   - PoolSize may stay: a store with Options.Share as it is has a few calls in
 //     flight, however many callers there are.
 //   - ReadOnly, RouteByLatency and RouteRandomly of a cluster have no effect on

@@ -34,13 +34,17 @@ type wire struct {
 	addr  string
 	login []string // user and password, if any
 
+	// busy bounds the connections, as the pool of a client library does: a
+	// server refuses thousands of them at once.
+	busy chan struct{}
+
 	mu   sync.Mutex
 	idle []*wireConn
 }
 
 // dialWire returns a client of a server, for the default user or for another.
 func dialWire(tb testing.TB, s *servertest.Server, login ...string) *wire {
-	w := &wire{addr: s.Socket(), login: login}
+	w := &wire{addr: s.Socket(), login: login, busy: make(chan struct{}, 64)}
 	tb.Cleanup(func() {
 		for _, c := range w.idle {
 			c.Close()
@@ -55,6 +59,8 @@ type wireConn struct {
 }
 
 func (w *wire) Do(_ context.Context, c *Command) (string, error) {
+	w.busy <- struct{}{}
+	defer func() { <-w.busy }()
 	conn, err := w.take()
 	if err != nil {
 		return "", err

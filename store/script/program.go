@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed lua/*.lua
@@ -22,7 +23,19 @@ type program struct {
 	load     string // EVAL or EVAL_RO, which also makes it known
 }
 
+// programs are those that were made: a process has few, and stores come and go.
+var programs sync.Map // of *program, by what they were made of
+
 func newProgram(writes bool, parts ...string) *program {
+	source := strconv.FormatBool(writes) + strings.Join(parts, "\n")
+	if made, known := programs.Load(source); known {
+		return made.(*program)
+	}
+	made, _ := programs.LoadOrStore(source, makeProgram(writes, parts))
+	return made.(*program)
+}
+
+func makeProgram(writes bool, parts []string) *program {
 	text := withHelpers(strings.Join(parts, "\n"))
 	text = strings.ReplaceAll(text, "WRITES", strconv.FormatBool(writes))
 	sum := sha1.Sum([]byte(text)) // the protocol names scripts so

@@ -48,8 +48,7 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, mode := range []string{"default", "always pipeline", "never pipeline"} {
-				opts := modes[mode]
+			for mode, opts := range few {
 				servertest.Each(t, test.cfg, func(t *testing.T, s *servertest.Server) {
 					s.Do("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all")
 					now := &scene{s: s, p: servertest.NewProxy(t, s.Addr())}
@@ -171,7 +170,7 @@ func TestEndedContextSendsNothing(t *testing.T) {
 func TestDeadlineIsOfItsCaller(t *testing.T) {
 	t.Parallel()
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		for mode, opts := range modes {
+		for mode, opts := range few {
 			p := servertest.NewProxy(t, s.Addr())
 			opts.ConnWriteTimeout = time.Second
 			opts.Dialer.KeepAlive = 100 * time.Millisecond

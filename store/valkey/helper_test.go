@@ -111,3 +111,10 @@ var modes = map[string]valkey.ClientOption{
 	"never pipeline":  {DisableAutoPipelining: true},
 	"RESP2":           {AlwaysRESP2: true},
 }
+
+// few are those that differ most, for what takes long.
+var few = map[string]valkey.ClientOption{
+	"default":         modes["default"],
+	"always pipeline": modes["always pipeline"],
+	"never pipeline":  modes["never pipeline"],
+}

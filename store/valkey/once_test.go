@@ -31,7 +31,7 @@ func TestCommandsAreSentOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-				for mode, opts := range modes {
+				for mode, opts := range few {
 					t.Run(mode, func(t *testing.T) {
 						t.Parallel()
 						opts.ConnWriteTimeout = 300 * time.Millisecond

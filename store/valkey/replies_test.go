@@ -87,7 +87,7 @@ func TestErrorRepliesKeepTheirCode(t *testing.T) {
 func TestRepliesReachTheirCallers(t *testing.T) {
 	t.Parallel()
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		for mode, opts := range modes {
+		for mode, opts := range few {
 			p := servertest.NewProxy(t, s.Addr())
 			_, c := open(t, p.Addr(), opts)
 			var callers sync.WaitGroup

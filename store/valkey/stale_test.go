@@ -64,6 +64,7 @@ func back(t *testing.T, c *client, p *servertest.Proxy, old, next *servertest.Se
 }
 
 func TestFailOverBehindAnAddress(t *testing.T) {
+	t.Parallel()
 	leave(t, func(*servertest.Server) {}, "READONLY", nil)
 }
 

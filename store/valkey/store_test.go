@@ -95,8 +95,8 @@ func TestDecisionsOfALoneCallerAllocateLittle(t *testing.T) {
 				}
 			})
 			t.Logf("%s: %v allocations a decision", name, allocs)
-			if allocs > 4 {
-				t.Errorf("%s: %v allocations a decision, want 4 at most", name, allocs)
+			if allocs > 3 {
+				t.Errorf("%s: %v allocations a decision, want 3 at most", name, allocs)
 			}
 		}
 	})

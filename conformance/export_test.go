@@ -1,0 +1,4 @@
+package conformance
+
+// ScriptChecks are the checks of TestScript, so that a test can let them fail.
+var ScriptChecks = scriptChecks
