@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -15,16 +16,13 @@ import (
 	"github.com/weirgo/weir/store/script"
 )
 
-var (
-	perWeek = algorithm.Must(quota.New(1000, 7*24*time.Hour))
-	short   = algorithm.Must(quota.New(5, 7*time.Microsecond))
-)
-
 func TestQuotaKeepsTheLaws(t *testing.T) {
-	conformance.TestAlgorithm(t, short)
+	conformance.TestAlgorithm(t, algorithm.Must(quota.New(5, 7*time.Microsecond)))
 }
 
 func TestQuotaScript(t *testing.T) {
+	limit := algorithm.Must(quota.New(5, 7*time.Microsecond))
+	before := algorithm.Must(quota.New(1000, 7*24*time.Hour))
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		conformance.TestScript(t, func(tb testing.TB, clk clock.Clock) store.Store {
 			client := redis.NewClient(&redis.Options{Addr: server.Addr()})
@@ -37,6 +35,39 @@ func TestQuotaScript(t *testing.T) {
 				tb.Fatal(err)
 			}
 			return s
-		}, short, perWeek)
+		}, limit, before)
 	})
+}
+
+func TestQuotaRefusesBadParameters(t *testing.T) {
+	for _, bad := range []struct {
+		limit  int64
+		length time.Duration
+	}{
+		{0, time.Hour},
+		{-1, time.Hour},
+		{algorithm.MaxUnits + 1, time.Hour},
+		{1, 0},
+		{1, -time.Hour},
+		{1, time.Microsecond + 1},
+		{1, algorithm.MaxPeriod + time.Microsecond},
+	} {
+		var refused *algorithm.ParameterError
+		if _, err := quota.New(bad.limit, bad.length); !errors.As(err, &refused) {
+			t.Errorf("%d in %v: error %v", bad.limit, bad.length, err)
+		}
+	}
+}
+
+func TestQuotaKnowsItsStates(t *testing.T) {
+	q := algorithm.Must(quota.New(5, time.Hour))
+	for text, good := range map[string]bool{"": true, "0 1": true, "7000000000000000 5": true, "1": false, "1 0": false, "1 2 3": false, "-1 2": false, "7000000000000001 2": false} {
+		s, err := algorithm.ParseState(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.CheckState(s); (err == nil) != good {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
 }

@@ -40,6 +40,9 @@ func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algo
 	}
 	for attempt := range maxAttempts {
 		done, err := c.attempt(ctx, take)
+		if ended := over(ctx); ended != nil && !done && !errors.Is(err, store.ErrOutcomeUnknown) {
+			return 0, false, notMade(attempt, ended)
+		}
 		if err != nil {
 			return 0, false, err
 		}
@@ -50,10 +53,28 @@ func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algo
 			return c.at, c.committed, nil
 		}
 		if err := pause(ctx, attempt); err != nil {
-			return 0, false, fmt.Errorf("script: apply: %w: %d attempts: %w", store.ErrContention, attempt+1, err)
+			return 0, false, notMade(attempt+1, err)
 		}
 	}
 	return 0, false, fmt.Errorf("script: apply: %w: %d attempts", store.ErrContention, maxAttempts)
+}
+
+// notMade is the error of a ctx that ended before the step was made: after attempts
+// that failed because of others, it is theirs too.
+func notMade(attempts int, ended error) error {
+	if attempts == 0 {
+		return ended
+	}
+	return fmt.Errorf("script: apply: %w: %d attempts: %w", store.ErrContention, attempts, ended)
+}
+
+// over is ctx.Err, a little earlier: a client sees that a deadline has passed before
+// the timer of the context does.
+func over(ctx context.Context) error {
+	if deadline, has := ctx.Deadline(); has && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // pause waits a random time, longer from attempt to attempt.
@@ -90,6 +111,9 @@ func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err err
 	c.committed = store.Decide(c.at, c.ops, c.before, c.after)
 	if !take || !c.committed || !slices.ContainsFunc(c.ops, func(op store.Op) bool { return store.Changes(&op) }) {
 		return true, nil
+	}
+	if over(ctx) != nil {
+		return false, nil
 	}
 	return c.swap(ctx)
 }
@@ -211,7 +235,7 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 
 // evalFor is eval for one caller, who does not wait for it beyond its ctx.
 func (s *Store) evalFor(ctx context.Context, p *program, args []string) (reply string, err error) {
-	return within(ctx, func() (string, error) { return s.eval(ctx, p, &Command{Args: args}) })
+	return s.within(ctx, func(ctx context.Context) (string, error) { return s.eval(ctx, p, &Command{Args: args}) })
 }
 
 // locks keeps the callers of this process that write the same slots by

@@ -103,7 +103,9 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"EVAL", "return 1", "1", name}, {"EVAL_RO", "return 1", "1", name}, {"DEL", name},
 	} {
-		_, err := within(ctx, func() (string, error) { return s.client.Do(ctx, &Command{Args: args, Key: len(args) - 1}) })
+		_, err := s.within(ctx, func(ctx context.Context) (string, error) {
+			return s.client.Do(ctx, &Command{Args: args, Key: len(args) - 1})
+		})
 		var refused *ServerError
 		if errors.As(err, &refused) {
 			problems = append(problems, args[0]+" "+refused.Message)
@@ -119,7 +121,9 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 
 // checkServer reads the version and the eviction policy.
 func (s *Store) checkServer(ctx context.Context, r *Report) error {
-	info, err := within(ctx, func() (string, error) { return s.client.Do(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true}) })
+	info, err := s.within(ctx, func(ctx context.Context) (string, error) {
+		return s.client.Do(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true})
+	})
 	var refused *ServerError
 	if errors.As(err, &refused) {
 		r.Warnings = append(r.Warnings, "version and eviction policy are not known: "+refused.Message)

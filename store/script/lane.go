@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"math"
 	"strconv"
 	"strings"
@@ -177,13 +176,7 @@ func (f *flight) call() (reply string, err error) {
 	if err != nil {
 		return "", notSent{err}
 	}
-	// A group that is alone needs no other bound than that of its caller.
-	ctx := f.groups[0].call.ctx
-	if len(f.groups) > 1 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.Background(), s.opts.Timeout)
-		defer cancel()
-	}
+	ctx := s.bound()
 	if f.lone() {
 		p := f.groups[0].call
 		args := append(f.sent.Args[:0], "", "", "1", p.names[0], now, s.least())

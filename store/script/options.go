@@ -35,9 +35,10 @@ type Options struct {
 	// sharing off there is no bound but that of the client library.
 	InFlight int
 
-	// Timeout bounds a call to the server that several callers share; each of
-	// them may leave earlier, when its own context ends. 0 is one second, below
-	// 0 is refused. The library's own time-outs hold as well.
+	// Timeout bounds a call to the server, as the deadline of the context that
+	// the client library gets; a caller leaves earlier, when its own context
+	// ends. 0 is one second, below 0 is refused. The library's own time-outs
+	// hold as well.
 	Timeout time.Duration
 }
 

@@ -16,7 +16,7 @@ var errReply = errors.New("script: the reply is not one of the script that was s
 // DisagreementError says that the Lua of a kind and its Go do not decide alike.
 // Charged says which of the two was carried out.
 type DisagreementError struct {
-	Kind    string // of the first op
+	Kind    string // of the op that shows it, or of the first
 	Charged bool
 }
 
@@ -73,6 +73,10 @@ func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
 		if err == nil {
 			err = checkState(p.ops[i].Algorithm, state)
 		}
+		if err != nil && verdict == '+' { // the script took it for a state
+			p.answer(0, false, p.disagreement(i, verdict))
+			return
+		}
 		if err != nil {
 			p.answer(0, false, corrupt(i, &p.ops[i], err))
 			return
@@ -84,10 +88,14 @@ func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
 	}
 	committed := store.Decide(at, p.ops, p.before, p.after[:len(p.ops)])
 	if committed != (verdict == '+') {
-		p.answer(0, false, &DisagreementError{p.ops[0].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes})
+		p.answer(0, false, p.disagreement(0, verdict))
 		return
 	}
 	p.answer(at, committed, nil)
+}
+
+func (p *pending) disagreement(op int, verdict byte) error {
+	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes}
 }
 
 // refused is the error of a group that was not decided: a mark, and the number of

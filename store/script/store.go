@@ -104,7 +104,7 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 	for i := range slots {
 		args = append(args, s.name(&slots[i]))
 	}
-	_, err := within(ctx, func() (string, error) { return s.client.Do(ctx, &Command{Args: args, Key: 1}) })
+	_, err := s.within(ctx, func(ctx context.Context) (string, error) { return s.client.Do(ctx, &Command{Args: args, Key: 1}) })
 	return explain("reset", err, true)
 }
 
@@ -112,28 +112,6 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 func (s *Store) name(slot *store.Slot) string {
 	var room [256]byte
 	return string(appendName(room[:0], s.opts.Prefix, slot, slot.Algorithm.Spec().Kind))
-}
-
-// within runs f for one caller, who does not wait for it beyond its ctx.
-func within(ctx context.Context, f func() (string, error)) (reply string, err error) {
-	if ctx.Done() == nil {
-		return f()
-	}
-	type answer struct {
-		reply string
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		reply, err := f()
-		answered <- answer{reply, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.reply, a.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
 }
 
 // eval runs a script: c has room for two words, the count of keys, the keys and the

@@ -19,10 +19,9 @@ import (
 func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 	t.Parallel()
 	type scene struct {
-		s    *servertest.Server
-		p    *servertest.Proxy
-		opts valkey.ClientOption
-		raw  valkey.Client
+		s   *servertest.Server
+		p   *servertest.Proxy
+		raw valkey.Client
 	}
 	secured := &servertest.Config{TLS: true}
 	for name, test := range map[string]struct {

@@ -1,0 +1,3 @@
+package acceptance_test
+
+import _ "pgregory.net/rapid" // has the flag -rapid.checks, by which rounds are scaled

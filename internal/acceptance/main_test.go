@@ -1,0 +1,93 @@
+package acceptance_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/store"
+	"go.uber.org/goleak"
+)
+
+// TestMain fails if a goroutine is left when all tests have closed what they opened.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // it tells of each connection that a test cuts
+	if task := os.Getenv(callerEnv); task != "" {
+		os.Exit(callerMain(task))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// patience bounds every wait: long, because the machine may be busy, and reached
+// only where something is wrong.
+const patience = 30 * time.Second
+
+// patient returns a context for calls that are to succeed.
+func patient(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// await asks again until the answer is yes.
+func await(tb testing.TB, what string, yes func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(patience)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within %v: %s", patience, what)
+		}
+		<-again.C
+	}
+}
+
+// rounds is how often a test repeats: once, and as many times more as -rapid.checks
+// is above its default of 100. So `make long` repeats everything.
+func rounds() int {
+	checks, _ := flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
+	return max(1, checks/100)
+}
+
+// kind names the errors of this project that err is.
+func kind(err error) string {
+	if err == nil {
+		return "none"
+	}
+	var names []string
+	for _, one := range []struct {
+		name   string
+		target error
+	}{
+		{"invalid", store.ErrInvalid}, {"unavailable", store.ErrUnavailable}, {"unknown", store.ErrOutcomeUnknown},
+		{"contention", store.ErrContention}, {"cross-slot", store.ErrCrossSlot}, {"duplicate", store.ErrDuplicateSlot},
+		{"corrupt", store.ErrCorrupt}, {"full", store.ErrFull}, {"closed", store.ErrClosed},
+	} {
+		if errors.Is(err, one.target) {
+			names = append(names, one.name)
+		}
+	}
+	if names == nil {
+		return "other"
+	}
+	return strings.Join(names, " and ")
+}
+
+// wantKind checks the kind of an error.
+func wantKind(tb testing.TB, what string, err error, want string) {
+	tb.Helper()
+	if got := kind(err); got != want {
+		tb.Errorf("%s: %s: %v; want %s", what, got, err, want)
+	}
+}

@@ -1,0 +1,218 @@
+package acceptance_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/store"
+	redisstore "github.com/weirgo/weir/store/redis"
+	valkeystore "github.com/weirgo/weir/store/valkey"
+)
+
+// The names of the two stores; what they share is one type.
+const (
+	redisLibrary  = "redisstore"
+	valkeyLibrary = "valkeystore"
+)
+
+type (
+	serverStore  = redisstore.Store
+	storeOptions = redisstore.Options
+)
+
+// pair is a client library and the server that it talks to.
+type pair struct {
+	library string
+	kind    servertest.Kind
+}
+
+// allPairs is every library with every server; naturalPairs is each library with
+// the server that it is named for.
+func allPairs() []pair {
+	return append(naturalPairs(), pair{redisLibrary, servertest.Valkey}, pair{valkeyLibrary, servertest.Redis})
+}
+
+func naturalPairs() []pair {
+	return []pair{{redisLibrary, servertest.Redis}, {valkeyLibrary, servertest.Valkey}}
+}
+
+// each runs f as a subtest for each pair, with a server of its own.
+func each(t *testing.T, pairs []pair, cfg *servertest.Config, f func(t *testing.T, e *env)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("real servers and seconds of traffic: not for -short")
+	}
+	for _, p := range pairs {
+		t.Run(p.library+"/"+p.kind.String(), func(t *testing.T) {
+			f(t, &env{p.library, servertest.Start(t, p.kind, cfg)})
+		})
+	}
+}
+
+// env is where a test runs.
+type env struct {
+	library string
+	server  *servertest.Server
+}
+
+// dial says how to reach a server.
+type dial struct {
+	addr           string
+	user, password string
+
+	// answer is how long the library waits for a reply; 0 is as long as it takes.
+	answer time.Duration
+
+	// plain leaves the retries of the library as they are. Otherwise it repeats
+	// what it may as often as it can, and at once.
+	plain bool
+}
+
+// connect opens a client and a store on it.
+func connect(library string, d dial, opts *storeOptions) (s *serverStore, closeBoth func(), err error) {
+	if d.answer == 0 {
+		d.answer = patience
+	}
+	var closeClient func()
+	if library == redisLibrary {
+		o := &redis.Options{
+			Addr: d.addr, Username: d.user, Password: d.password,
+			ReadTimeout: d.answer, PoolTimeout: patience, ContextTimeoutEnabled: true,
+		}
+		if !d.plain {
+			o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff, o.DialerRetries = 50, -1, -1, 1
+		}
+		client := redis.NewClient(o)
+		closeClient = func() { _ = client.Close() }
+		s, err = redisstore.New(client, opts)
+	} else {
+		o := valkey.ClientOption{
+			InitAddress: []string{d.addr}, Username: d.user, Password: d.password, DisableCache: true,
+			ConnWriteTimeout: d.answer,
+		}
+		if !d.plain {
+			o.RetryDelay = func(int, valkey.Completed, error) time.Duration { return 0 }
+		}
+		client, err := valkey.NewClient(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeClient = client.Close
+		if s, err = valkeystore.New(client, opts); err != nil {
+			client.Close()
+			return nil, nil, err
+		}
+	}
+	if err != nil {
+		closeClient()
+		return nil, nil, err
+	}
+	return s, func() { _ = s.Close(); closeClient() }, nil
+}
+
+// dial returns a store that is closed with the test.
+func (e *env) dial(tb testing.TB, d dial, opts *storeOptions) *serverStore {
+	tb.Helper()
+	s, closeBoth, err := connect(e.library, d, opts)
+	if err != nil {
+		tb.Fatalf("%s: %v", e.library, err)
+	}
+	tb.Cleanup(closeBoth)
+	return s
+}
+
+// store returns a store on the server itself, whose shared calls have all the time
+// that they need.
+func (e *env) store(tb testing.TB, opts *storeOptions) *serverStore {
+	tb.Helper()
+	var all storeOptions
+	if opts != nil {
+		all = *opts
+	}
+	if all.Timeout == 0 {
+		all.Timeout = patience
+	}
+	return e.dial(tb, dial{addr: e.server.Addr()}, &all)
+}
+
+// limiter returns a limiter that gives the store all the time that it needs.
+func limiter(tb testing.TB, s store.Store, a algorithm.Algorithm, name string) *weir.Limiter {
+	tb.Helper()
+	l, err := weir.New(s, a, &weir.Options{Name: name, Timeout: patience})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// taker is limiter for several limits at once.
+func taker(tb testing.TB, s store.Store) *weir.Taker {
+	tb.Helper()
+	taker, err := weir.NewTaker(s, &weir.Options{Timeout: patience})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = taker.Close() })
+	return taker
+}
+
+// op is a request for one slot.
+func op(key, limit string, a algorithm.Algorithm, cost int64) store.Op {
+	return store.Op{Slot: store.Slot{Key: key, Limit: limit, Algorithm: a}, Request: algorithm.Request{Cost: cost}}
+}
+
+// kindNames are the six algorithms as ParseSpec knows them.
+var kindNames = []string{"gcra", "token-bucket", "leaky-bucket", "fixed-window", "sliding-log", "sliding-counter"}
+
+// limitOf builds an algorithm of a kind with a burst of units.
+func limitOf(name string, units int64, per time.Duration) algorithm.Algorithm {
+	return algorithm.Must(algorithm.ParseSpec(specOf(name, units, per)))
+}
+
+func specOf(name string, units int64, per time.Duration) string {
+	return fmt.Sprintf("%s:%d/%v", name, units, per)
+}
+
+// long returns a period of at most 400 days whose windows have their edges more
+// than an hour away: a test of it sees no window end, and no unit come back.
+func long() time.Duration {
+	now := time.Now().UnixMicro()
+	for days := int64(400); ; days-- {
+		period := time.Duration(days) * 24 * time.Hour
+		into := time.Duration(now%period.Microseconds()) * time.Microsecond
+		if into > time.Hour && into < period-time.Hour {
+			return period
+		}
+	}
+}
+
+// longest is a limit of a kind that gives nothing back while a test runs.
+func longest(name string, units int64) algorithm.Algorithm { return limitOf(name, units, long()) }
+
+// remaining reads what a slot has left.
+func remaining(tb testing.TB, s store.Store, slot store.Slot) int64 {
+	tb.Helper()
+	ops := []store.Op{{Slot: slot}}
+	if _, err := s.Peek(context.Background(), ops); err != nil {
+		tb.Fatalf("peek: %v", err)
+	}
+	return ops[0].Outcome.Remaining
+}
+
+// mustApply applies ops, which must not fail.
+func mustApply(tb testing.TB, s store.Store, ops ...store.Op) (committed bool) {
+	tb.Helper()
+	_, committed, err := s.Apply(context.Background(), ops)
+	if err != nil {
+		tb.Fatalf("apply: %v", err)
+	}
+	return committed
+}

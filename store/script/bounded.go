@@ -1,0 +1,46 @@
+package script
+
+import (
+	"context"
+	"time"
+)
+
+// bounded is the context of a call to the server: it has the deadline of
+// Options.Timeout, and nothing of the callers. A client library may end a whole
+// connection with a call that it gives up, and others of the store may be on it: one
+// caller who leaves must not take them along. It is never cancelled; the libraries
+// look at the deadline.
+type bounded struct {
+	context.Context
+	until time.Time
+}
+
+// bound returns the context of a call that is sent now.
+func (s *Store) bound() context.Context {
+	return &bounded{context.Background(), time.Now().Add(s.opts.Timeout)}
+}
+
+// Deadline implements context.Context.
+func (b *bounded) Deadline() (time.Time, bool) { return b.until, true }
+
+// within runs f for one caller, who does not wait for it beyond its ctx.
+func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string, error)) (reply string, err error) {
+	if ctx.Done() == nil {
+		return f(s.bound())
+	}
+	type answer struct {
+		reply string
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		reply, err := f(s.bound())
+		answered <- answer{reply, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
