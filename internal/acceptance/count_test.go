@@ -87,7 +87,7 @@ func TestCutConnectionsLeaveNoDoubt(t *testing.T) {
 func countEach(t *testing.T, e *env, faulty bool, f func(t *testing.T, j job)) {
 	for i, name := range kindNames {
 		for share := range 2 { // 0 is the default, 1 switches sharing off
-			if skip := i+share+len(e.library); faulty && rounds() == 1 && skip%2 == 0 {
+			if skip := i + share + len(e.library); faulty && rounds() == 1 && skip%2 == 0 {
 				continue
 			}
 			for round := range rounds() {
