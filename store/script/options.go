@@ -37,7 +37,7 @@ type Options struct {
 
 	// Timeout bounds a call to the server, as the deadline of the context that
 	// the client library gets; a caller leaves earlier, when its own context
-	// ends. 0 is one second, below 0 is refused. The library's own time-outs
+	// ends. 0 is three seconds, below 0 is refused. The library's own time-outs
 	// hold as well.
 	Timeout time.Duration
 }
@@ -49,7 +49,7 @@ const (
 	maxShare        = 1000
 	defaultInFlight = 2
 	maxInFlight     = 100
-	defaultTimeout  = time.Second
+	defaultTimeout  = 3 * time.Second
 )
 
 // withDefaults returns the options to use, or an error that names a field.
