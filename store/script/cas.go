@@ -146,15 +146,15 @@ func (c *comparison) read(ctx context.Context) error {
 
 // decode takes the reply of the read script apart.
 func (c *comparison) decode(reply string) (err error) {
-	first, rest, _ := strings.Cut(reply, "\n")
-	if c.at, _, err = cutInstant(first+" ", ' '); err != nil {
-		return err
+	rest := ""
+	if c.at, rest, err = cutInstant(reply, '\n'); err != nil {
+		return explain("read", err, false)
 	}
 	c.texts, c.before = c.texts[:0], c.before[:0]
 	for i := range c.ops {
-		text, err := cutState(&rest)
+		text, err := cutState(&rest, i == len(c.ops)-1)
 		if err != nil {
-			return err
+			return explain("read", err, false)
 		}
 		state := algorithm.State{}
 		if text == "!" {
@@ -179,27 +179,31 @@ func (c *comparison) decode(reply string) (err error) {
 var errEmpty = errors.New("an empty value")
 
 // cutState takes the next state off the reply of the read script: "-", "!", or
-// "=" and the state.
-func cutState(reply *string) (string, error) {
+// "=", the length of the state, ":" and the state; then a newline, but for the last.
+func cutState(reply *string, last bool) (string, error) {
 	rest := *reply
 	if rest == "" {
 		return "", errReply
 	}
-	end := 1
 	text := rest[:1]
-	if text == "=" {
-		length, _, found := strings.Cut(rest[1:], ":")
-		n, err := strconv.Atoi(length)
-		begin := 1 + len(length) + 1
-		if !found || err != nil || n < 0 || begin+n > len(rest) {
+	rest = rest[1:]
+	switch text {
+	case "-", "!":
+	case "=":
+		length, after, _ := strings.Cut(rest, ":")
+		n, err := parseWhole(length)
+		if err != nil || n > int64(len(after)) {
 			return "", errReply
 		}
-		end = begin + n
-		text = "=" + rest[begin:end]
-	} else if text != "-" && text != "!" {
+		text, rest = "="+after[:n], after[n:]
+	default:
 		return "", errReply
 	}
-	*reply = strings.TrimPrefix(rest[end:], "\n")
+	rest, more := strings.CutPrefix(rest, "\n")
+	if more == last || last && rest != "" {
+		return "", errReply
+	}
+	*reply = rest
 	return text, nil
 }
 

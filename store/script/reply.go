@@ -63,6 +63,10 @@ func (p *pending) group(at algorithm.Instant, reply string) {
 // read takes the states before the step, separated by commas, and lets the Go
 // functions answer.
 func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
+	if verdict != '+' && verdict != '-' {
+		p.answer(0, false, p.garbled())
+		return
+	}
 	for i := range p.ops {
 		text, rest, more := strings.Cut(states, ",")
 		if more != (i < len(p.ops)-1) {
@@ -141,19 +145,28 @@ func cutInstant(reply string, end byte) (at algorithm.Instant, rest string, err 
 		return 0, "", errReply
 	}
 	whole, part, two := strings.Cut(reply[:i], ":")
-	n, err := strconv.ParseInt(whole, 10, 64)
+	n, err := parseWhole(whole)
 	if two && err == nil {
 		var µs int64
-		µs, err = strconv.ParseInt(part, 10, 64)
-		if n > int64(algorithm.MaxInstant)/1_000_000 || µs < 0 || µs >= 1_000_000 {
+		µs, err = parseWhole(part)
+		if n > int64(algorithm.MaxInstant)/1_000_000 || µs >= 1_000_000 {
 			return 0, "", errReply
 		}
 		n = n*1_000_000 + µs
 	}
-	if err != nil || n < 0 || n > int64(algorithm.MaxInstant) {
+	if err != nil || n > int64(algorithm.MaxInstant) {
 		return 0, "", errReply
 	}
 	return algorithm.Instant(n), reply[i+1:], nil
+}
+
+// parseWhole reads a number >= 0 as scripts write it.
+func parseWhole(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || text[0] == '+' || text[0] == '-' || text[0] == '0' && text != "0" {
+		return 0, errReply
+	}
+	return n, nil
 }
 
 // readState reads a state as a script shows it: its text, and for a log a summary
@@ -168,7 +181,7 @@ func readState(s *source, text string) (algorithm.State, error) {
 	var n [4]int64 // units, last; at, through
 	i := 0
 	for field := range strings.SplitSeq(text, " ") {
-		v, err := strconv.ParseInt(field, 10, 64)
+		v, err := parseWhole(field)
 		if err != nil || i == len(n) {
 			return algorithm.State{}, errReply
 		}
@@ -176,7 +189,7 @@ func readState(s *source, text string) (algorithm.State, error) {
 		i++
 	}
 	units, last, at, through := n[0], n[1], n[2], n[3]
-	if i%2 == 1 || through > units || at > last {
+	if i%2 == 1 || units < 1 || through > units || at > last {
 		return algorithm.State{}, errReply
 	}
 	var state algorithm.State
