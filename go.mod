@@ -10,7 +10,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require go.uber.org/goleak v1.3.0
+require (
+	github.com/anishathalye/porcupine v1.3.1
+	go.uber.org/goleak v1.3.0
+)
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -4,11 +4,18 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
 	"github.com/weirgo/weir/store"
@@ -67,20 +74,23 @@ var broken = []struct {
 				*r = (*r + time.Millisecond - 1).Truncate(time.Millisecond)
 			}
 		}
-	}, []string{"take/retry-after-is-tight", "boundary/gcra", "boundary/token-bucket", "boundary/leaky-bucket", "timeline/gcra-fractions"}},
+	}, []string{"take/retry-after-is-tight", "boundary/gcra", "boundary/token-bucket", "boundary/leaky-bucket", "boundary/fixed-window", "timeline/gcra-fractions"}},
 	{"a life time is rounded down", expiring(func(fresh algorithm.Instant) algorithm.Instant { return fresh - fresh%1000 }),
-		[]string{"expiry/never-decides", "boundary/fixed-window"}},
+		[]string{"expiry/never-decides"}},
 	{"a life time has no grace", expiring(func(fresh algorithm.Instant) algorithm.Instant { return fresh }),
 		[]string{"expiry/clock-behind"}},
 	{"a life time is too short", expiring(func(fresh algorithm.Instant) algorithm.Instant { return fresh - 1_000_000 }),
 		[]string{"timeline/gcra", "timeline/reported"}},
 	{"updates are lost", writing(lostUpdates), []string{
+		"linear/one-slot/gcra", "linear/one-slot/token-bucket", "linear/one-slot/leaky-bucket", "linear/one-slot/fixed-window",
+		"linear/one-slot/sliding-log", "linear/one-slot/sliding-counter", "linear/one-slot/written-elsewhere",
+		"concurrent/ten-thousand",
 		"concurrent/exactly-the-capacity/gcra", "concurrent/exactly-the-capacity/token-bucket",
 		"concurrent/exactly-the-capacity/leaky-bucket", "concurrent/exactly-the-capacity/fixed-window",
 		"concurrent/exactly-the-capacity/sliding-log", "concurrent/exactly-the-capacity/sliding-counter",
 		"concurrent/exactly-the-capacity/written-elsewhere",
 	}},
-	{"slots are written one after the other", inPieces, []string{"concurrent/takes-are-whole"}},
+	{"slots are written one after the other", inPieces, []string{"linear/several-slots", "concurrent/takes-are-whole"}},
 	{"locks are taken in the callers' order", lockingInCallersOrder, []string{"concurrent/takes-in-opposite-orders"}},
 	{"key and limit are joined", func(f *faultyStore) {
 		f.rewrite = func(op *store.Op) { op.Key, op.Limit = op.Key+op.Limit, "" }
@@ -160,6 +170,140 @@ var broken = []struct {
 	{"entries of one instant are one", reading(distinctStamps), []string{"timeline/sliding-log", "boundary/sliding-log"}},
 	{"a third word is lost", reading(withoutWord(2)), []string{"timeline/sliding-counter", "timeline/token-bucket", "timeline/gcra-fractions"}},
 	{"a fourth word is lost", reading(withoutWord(3)), []string{"boundary/written-elsewhere", "boundary/token-bucket"}},
+	{"a state is a floating-point number of seconds", reading(floatSeconds),
+		[]string{"timeline/gcra-fractions", "boundary/token-bucket"}},
+	{"a clock that goes back takes the last instant along", keepingDenied(stepLastGoesBack),
+		[]string{"clock/no-order-grants", "timeline/clock-back"}},
+	{"checks and then acts", checksThenActs, []string{"concurrent/ten-thousand", "linear/one-slot/gcra"}},
+	{"looks come from a copy that lags", func(f *faultyStore) { // by one write
+		var lagging, current map[place]algorithm.State
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			return f.decide(ctx, ops, func(after map[place]algorithm.State) {
+				lagging, current = current, maps.Clone(f.states)
+				maps.Copy(f.states, after)
+			})
+		}
+		f.peek = func(ctx context.Context, ops []store.Op) (algorithm.Instant, error) {
+			f.mu.Lock()
+			copied := &plainStore{clock: f.clock, states: lagging}
+			if f.states != nil && lagging == nil {
+				copied.states = map[place]algorithm.State{}
+			}
+			f.mu.Unlock()
+			return copied.Peek(ctx, ops)
+		}
+	}, []string{"linear/one-slot/gcra", "peek/changes-nothing"}},
+	{"a key that was dropped starts with less", func(f *faultyStore) {
+		dropped := map[place]bool{}
+		stepped := func(op *store.Op) {
+			p := placeOf(op.Slot)
+			op.Algorithm = faultyAlgorithm{op.Algorithm, func(a algorithm.Algorithm, s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+				if s.Fresh() && dropped[p] {
+					s, _ = a.Step(s, now, algorithm.Request{Cost: 1})
+				}
+				return a.Step(s, now, r)
+			}}
+		}
+		f.rewrite = stepped
+		f.reset = func(ctx context.Context, slots []store.Slot) error {
+			for _, s := range slots {
+				if s.Algorithm != nil {
+					dropped[placeOf(s)] = true
+				}
+			}
+			return f.plainStore.Reset(ctx, slots)
+		}
+	}, []string{"expiry/forgotten", "reset/idempotent"}},
+	{"a limit that is made anew is a new one", func(f *faultyStore) {
+		f.rewrite = func(op *store.Op) { op.Limit += fmt.Sprintf("\x00%p", op.Algorithm) }
+	}, []string{"limits/same-again"}},
+	{"a changed limit starts afresh", func(f *faultyStore) { remembersSpecs(f, true) },
+		[]string{"limits/raised", "limits/alternating", "limits/changed-and-back", "timeline/parameters"}},
+	{"a limit stays as it was first seen", func(f *faultyStore) { remembersSpecs(f, false) },
+		[]string{"limits/lowered", "limits/raised", "timeline/parameters"}},
+	{"there is room for a hundred keys", func(f *faultyStore) {
+		var order []place
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			return f.decide(ctx, ops, func(after map[place]algorithm.State) {
+				for p, s := range after {
+					f.states[p] = s
+					order = append(order, p)
+				}
+				for len(order) > 100 {
+					delete(f.states, order[0])
+					order = order[1:]
+				}
+			})
+		}
+	}, []string{"key/among-many"}},
+	{"a context that ends stops between two slots", func(f *faultyStore) {
+		f.apply = func(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+			at, committed, err = f.decide(ctx, ops, func(after map[place]algorithm.State) {
+				for p, s := range after {
+					if ctx.Err() != nil {
+						return
+					}
+					f.states[p] = s
+					runtime.Gosched()
+				}
+			})
+			if err == nil && ctx.Err() != nil {
+				return 0, false, fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, ctx.Err())
+			}
+			return at, committed, err
+		}
+	}, []string{"context/ending"}},
+	{"the error of an ended context hides a charge", func(f *faultyStore) {
+		f.apply = func(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+			at, committed, err = f.plainStore.Apply(ctx, ops)
+			if err == nil && ctx.Err() != nil {
+				return 0, false, ctx.Err()
+			}
+			return at, committed, err
+		}
+	}, []string{"context/ending"}},
+	{"an error is turned into an allow", func(f *faultyStore) {
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			at, committed, err := f.plainStore.Apply(ctx, ops)
+			if err != nil && !errors.Is(err, store.ErrInvalid) {
+				for i := range ops {
+					ops[i].Outcome.Allowed = true
+				}
+				return at, true, nil
+			}
+			return at, committed, err
+		}
+	}, []string{"context/ended", "close/then-closed", "clock/out-of-bounds"}},
+	{"an error is only text", func(f *faultyStore) {
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			at, committed, err := f.plainStore.Apply(ctx, ops)
+			if errors.Is(err, store.ErrInvalid) {
+				err = fmt.Errorf("%w: bad request", store.ErrInvalid)
+			}
+			return at, committed, err
+		}
+	}, []string{"input/error-says-what"}},
+	{"a cost has 32 bits", func(f *faultyStore) {
+		f.rewrite = func(op *store.Op) { op.Request.Cost = int64(int32(op.Request.Cost)) }
+	}, []string{"input/cost-at-the-edges"}},
+	{"all limits of a key are one", func(f *faultyStore) {
+		f.rewrite = func(op *store.Op) { op.Limit = "" }
+	}, []string{"key/and-limit-name", "take/same-slot-twice"}},
+	{"a reset forgets the first of two", func(f *faultyStore) {
+		f.reset = func(ctx context.Context, slots []store.Slot) error {
+			if err := store.ValidateSlots(slots); err != nil {
+				return err
+			}
+			return f.plainStore.Reset(ctx, slots[:min(1, len(slots))])
+		}
+	}, []string{"reset/forgets-one-slot", "reset/idempotent"}},
+	{"an op is changed on the way", func(f *faultyStore) {
+		f.before = func(ops []store.Op) {
+			for i := range ops {
+				ops[i].Request.Cost = min(ops[i].Request.Cost, 1000)
+			}
+		}
+	}, []string{"input/cost-at-the-edges", "timeline/bounds"}},
 	{"a bound on the delay is not heeded", stepping(func(a algorithm.Algorithm, s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
 		r.MaxDelay = 0
 		return a.Step(s, now, r)
@@ -232,44 +376,139 @@ func specText(a algorithm.Algorithm) string {
 	return b.String()
 }
 
+// mutant is a broken store, and the checks that are meant for it.
+type mutant struct {
+	name  string
+	cfg   *conformance.Config
+	open  conformance.Opener
+	meant []string
+}
+
+func mutants() (all []mutant) {
+	for _, b := range broken {
+		all = append(all, mutant{b.name, nil, func(clk clock.Clock) store.Store {
+			f := &faultyStore{plainStore: newPlainStore(clk)}
+			b.fault(f)
+			return f
+		}, b.meant})
+	}
+	for _, b := range brokenTexts {
+		all = append(all, mutant{b.name, b.limits.config(), func(clk clock.Clock) store.Store {
+			s := newTextStore(clk, b.limits)
+			b.fault(s)
+			return s
+		}, b.meant})
+	}
+	return append(all, mutant{"a bound limit charges twice", nil, func(clk clock.Clock) store.Store {
+		return &boundStore{newPlainStore(clk), 2}
+	}, []string{"boundary/bound-limit", "model/random-history"}})
+}
+
 func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {
 	expectFailures(t)
-	checks := map[string]conformance.Check{}
-	for _, c := range conformance.Checks() {
-		checks[c.Name] = c
-	}
-	used := map[string]bool{}
-	for _, b := range broken {
-		t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
-			for _, name := range b.meant {
-				used[name] = true
+	setRapid(t, "seed", "1")
+	proven := map[string]bool{}
+	var golden strings.Builder
+	for _, m := range mutants() {
+		t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
+			checks := map[string]conformance.Check{}
+			for _, c := range m.cfg.Checks() {
+				checks[c.Name] = c
+			}
+			for i, name := range m.meant {
+				proven[name] = true
 				c, found := checks[name]
 				if !found {
 					t.Fatalf("there is no check %q", name)
 				}
-				err := c.Verify(func(clk clock.Clock) store.Store {
-					f := &faultyStore{plainStore: newPlainStore(clk)}
-					b.fault(f)
-					return f
-				})
-				if err == nil {
-					t.Errorf("%s passes", name)
+				err := c.Verify(m.open)
+				for tries := 1; err == nil && tries < 5 && byChance(c); tries++ {
+					err = c.Verify(m.open)
+				}
+				if err == nil || errors.Is(err, conformance.ErrSkipped) {
+					t.Errorf("%s does not catch it: %v", name, err)
 					continue
 				}
-				for _, part := range []string{c.Name, c.Property, c.Rule} {
-					if !strings.Contains(err.Error(), part) && !strings.Contains(err.Error(), "panic") {
-						t.Errorf("%s fails without saying %q:\n%v", name, part, err)
-					}
+				mustTellAStory(t, c, err.Error())
+				if i == 0 {
+					fmt.Fprintf(&golden, "%s\n\t%s: %s\n", m.name, c.Name, brokenBy(c, err.Error()))
 				}
 			}
 		})
 	}
-	for name := range checks {
-		if !used[name] && name != "boundary/bound-limit" { // of stores with Bind; see below
-			t.Errorf("no broken store proves that %s can fail", name)
+	for _, c := range conformance.Checks() {
+		if !proven[c.Name] {
+			t.Errorf("no broken store proves that %s can fail", c.Name)
 		}
 	}
+	if !t.Failed() {
+		mustBeGolden(t, "testdata/mutants-stores.golden", golden.String())
+	}
 }
+
+// mustTellAStory fails where a failure leaves out what leads to the cause.
+func mustTellAStory(t *testing.T, c conformance.Check, text string) {
+	t.Helper()
+	if strings.Contains(text, "panic") {
+		return
+	}
+	for _, part := range []string{c.Name, "(" + c.Property + ")", "rule:      " + c.Rule, "check:     conformance/", "got:  ", "want: ", "story, by the clock in µs:"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s fails without saying %q:\n%s", c.Name, part, text)
+		}
+	}
+	if place := regexp.MustCompile(`check:     conformance/(\S+\.(go|txt)):\d+`).FindStringSubmatch(text); place == nil {
+		t.Errorf("%s fails without saying where:\n%s", c.Name, text)
+	} else if _, err := os.Stat(place[1]); err != nil {
+		t.Errorf("%s: %v", c.Name, err)
+	}
+}
+
+// byChance reports whether a check depends on what happens at the same time.
+func byChance(c conformance.Check) bool {
+	switch first, _, _ := strings.Cut(c.Name, "/"); first {
+	case "concurrent", "linear":
+		return true
+	}
+	return slices.Contains([]string{"context/ending", "close/while-in-use", "able/own-clock"}, c.Name)
+}
+
+// brokenBy is the line of a failure that says what has broken the rule. Where the
+// order of concurrent calls decides what it says, it is left out.
+func brokenBy(c conformance.Check, text string) string {
+	if byChance(c) && !strings.HasPrefix(c.Name, "able/") {
+		return "(what it says depends on who was first)"
+	}
+	return brokenLine(text)
+}
+
+func brokenLine(text string) string {
+	_, rest, found := strings.Cut(text, "broken by: ")
+	if !found {
+		rest = text
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	return line
+}
+
+// mustBeGolden compares with a file, or writes it.
+func mustBeGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not what came (-want +got); if that is right, run\n\tgo test ./conformance -update\n%s", file, diff)
+	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files and the tables of the pages")
 
 // expectFailures keeps rapid from writing files about what is meant to fail, and
 // from making it as short as possible for long.

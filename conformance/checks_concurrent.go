@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,14 +22,17 @@ func concurrentChecks() []Check {
 		checks = append(checks, checkOf("concurrent/exactly-the-capacity/"+k.name, "H4",
 			"concurrent callers of one slot at one instant take exactly its capacity", func(w *checkWorld) {
 				concurrentCapacity(w, k)
-			}))
+			}).needing(k.needs))
 	}
 	return append(checks,
+		checkOf("concurrent/ten-thousand", "H4",
+			"of 10,000 callers of one slot at one instant, a thousand in the quick profile, as many as its capacity are admitted",
+			concurrentCrowd),
 		checkOf("concurrent/takes-in-opposite-orders", "H1",
 			"concurrent Applies that name the same slots in different orders all come to an end, and each unit is counted once",
-			concurrentOrders),
+			concurrentOrders).needing(needsKeys),
 		checkOf("concurrent/takes-are-whole", "H1 X1",
-			"what concurrent callers see of slots that are always taken together is equal", concurrentWhole),
+			"what concurrent callers see of slots that are always taken together is equal", concurrentWhole).needing(needsKeys),
 	)
 }
 
@@ -40,7 +45,7 @@ func (w *checkWorld) mustEnd(callers *sync.WaitGroup) {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		w.failf("the callers have not come to an end within %v", patience)
+		w.wrong("callers who wait", "an answer for each", "concurrent calls have not come to an end within %v", patience)
 	}
 }
 
@@ -61,58 +66,131 @@ func (w *checkWorld) together(n int, caller func(i int) error) {
 	w.mustEnd(&callers)
 	close(problems)
 	for err := range problems {
-		w.failf("%v", err)
+		w.fail(err)
+	}
+}
+
+// persist calls Apply again where others were in the way each time, which
+// charges nothing: a store may give up then.
+func (w *checkWorld) persist(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	const tries = 1000
+	for range tries {
+		if at, committed, err = w.store.Apply(ctx, ops); !errors.Is(err, store.ErrContention) {
+			break
+		}
+		runtime.Gosched()
+	}
+	return at, committed, err
+}
+
+// takeOne has a concurrent caller take one unit, and returns what remained where
+// it was admitted.
+func (w *checkWorld) takeOne(key string, a algorithm.Algorithm) (left int64, admitted bool, err error) {
+	ops := []store.Op{checkOp(key, "l", a, 1)}
+	at, committed, err := w.persist(context.Background(), ops)
+	o := ops[0].Outcome
+	if err != nil || committed != o.Allowed || !w.config().OwnClock && at != checkStart {
+		return 0, false, fault{"a concurrent Apply", fmt.Sprintf("committed %t at %v, error %v: %s", committed, at, err, checkOutcomeText(o)),
+			fmt.Sprintf("an answer at %v, committed where it is allowed", checkStart)}
+	}
+	return o.Remaining, committed, nil
+}
+
+// mustBeLeft looks at a slot past the model, which has not seen what concurrent
+// callers did.
+func (w *checkWorld) mustBeLeft(s store.Slot, want int64) {
+	w.Helper()
+	ops := []store.Op{{Slot: s}}
+	at, err := w.store.Peek(context.Background(), ops)
+	w.observe(at, err)
+	w.tell("peek", ops, err)
+	if got := ops[0].Outcome.Remaining; err != nil || got != want {
+		w.wrong(fmt.Sprintf("%d left, error %v", got, err), fmt.Sprintf("%d left", want), "what is left of %s", checkSlotText(s))
 	}
 }
 
 func concurrentCapacity(w *checkWorld, k checkKind) {
-	const callers, calls = 32, 12
-	limit := k.limits[0]
-	if _, custom := limit.(checkPause); !custom { // which admits once
-		limit = algorithm.Must(algorithm.ParseSpec(k.name + ":100/1h"))
+	callers, calls := 32, 12
+	if quick() {
+		calls = 5
 	}
-	capacity := checkCapacity(limit)
-	for round := range 3 {
+	limit, admits := k.limits[0], int64(1)
+	if _, custom := limit.(checkPause); !custom { // which admits once
+		limit = w.limit(k.name + ":100/1h")
+		admits = checkCapacity(limit)
+	} else if w.config().OwnClock {
+		limit = checkPause{capacity: 5, each: 24 * 3600 * 1_000_000}
+	}
+	for range max(1, scaled(3)) {
 		w.startAt(checkStart)
 		var taken, most atomic.Int64
-		w.together(callers, func(i int) error {
+		w.together(callers, func(int) error {
 			for range calls {
-				op := []store.Op{checkOp("a", "l", limit, 1)}
-				at, committed, err := w.store.Apply(context.Background(), op)
-				if err != nil || at != checkStart || committed != op[0].Outcome.Allowed {
-					return fmt.Errorf("apply at %v: committed %t, error %v, %s", at, committed, err, checkOutcomeText(op[0].Outcome))
+				left, admitted, err := w.takeOne("a", limit)
+				if err != nil {
+					return err
 				}
-				if committed {
-					most.Add(op[0].Outcome.Remaining)
+				if admitted {
+					most.Add(left)
 					taken.Add(1)
 				}
 			}
 			return nil
 		})
-		w.note("%d callers have made %d calls each, round %d", callers, calls, round)
-		want := capacity
-		if _, custom := limit.(checkPause); custom {
-			want = 1
-		}
-		if got := taken.Load(); got != want {
-			w.failf("%d of %d units were taken", got, want)
+		w.note("%d callers have asked %d times each for a unit of %s", callers, calls, checkSlotText(store.Slot{Key: "a", Limit: "l", Algorithm: limit}))
+		if got := taken.Load(); got != admits {
+			w.wrong(got, admits, "how many units were taken")
 		}
 		// Each saw another number remaining: capacity − 1 down to 0.
-		if got, sum := most.Load(), want*(want-1)/2; got != sum {
-			w.failf("what each saw remaining adds up to %d, and must to %d", got, sum)
+		if got, sum := most.Load(), admits*(admits-1)/2; got != sum {
+			w.wrong(got, sum, "the sum of what each saw remaining")
 		}
-		// The model has not seen this: bring it where the store must be.
-		for range want {
-			w.model.decide(w.now(), []store.Op{checkOp("a", "l", limit, 1)}, true)
-		}
-		w.mustBe(false, checkOp("a", "l", limit, 1))
-		w.mustRemain(store.Slot{Key: "a", Limit: "l", Algorithm: limit}, 0)
+		w.mustBeLeft(store.Slot{Key: "a", Limit: "l", Algorithm: limit}, 0)
 	}
 }
 
+func concurrentCrowd(w *checkWorld) {
+	callers := 10_000
+	if quick() {
+		callers = 1000
+	}
+	capacity := int64(callers / 10)
+	limit := w.limit(fmt.Sprintf("gcra:%d/24h", capacity))
+	var bound store.Bound
+	if binder, offered := w.store.(store.Binder); offered {
+		var err error
+		if bound, err = binder.Bind("l", limit); err != nil {
+			w.wrong(err, "no error", "Bind failed, and must not")
+		}
+	}
+	var taken atomic.Int64
+	w.together(callers, func(i int) error {
+		if bound != nil && i%2 == 1 {
+			o, _, err := bound.Apply(context.Background(), "a", algorithm.Request{Cost: 1})
+			if err == nil && o.Allowed {
+				taken.Add(1)
+			}
+			if !errors.Is(err, store.ErrContention) {
+				return err
+			}
+		}
+		_, admitted, err := w.takeOne("a", limit)
+		if admitted {
+			taken.Add(1)
+		}
+		return err
+	})
+	w.note("%d callers have asked for a unit each", callers)
+	if got := taken.Load(); got != capacity {
+		w.wrong(got, capacity, "how many callers of %d were admitted", callers)
+	}
+	w.mustBeLeft(store.Slot{Key: "a", Limit: "l", Algorithm: limit}, 0)
+}
+
 func concurrentOrders(w *checkWorld) {
-	const callers, calls, slots = 16, 40, 6
-	a := algorithm.Must(algorithm.ParseSpec("gcra:100/1h"))
+	const callers, slots = 16, 6
+	calls := max(20, scaled(40))
+	a := w.limit("gcra:100/1h")
 	slot := func(i int) store.Slot {
 		return store.Slot{Key: string(rune('a' + i%slots)), Limit: "l", Algorithm: a}
 	}
@@ -128,9 +206,9 @@ func concurrentOrders(w *checkWorld) {
 				}
 				ops[j] = store.Op{Slot: slot(place), Request: algorithm.Request{Cost: int64(1 + i%3)}}
 			}
-			_, committed, err := w.store.Apply(context.Background(), ops)
+			_, committed, err := w.persist(context.Background(), ops)
 			if err != nil {
-				return fmt.Errorf("apply: %w", err)
+				return fault{"a concurrent Apply of several ops", err.Error(), "no error"}
 			}
 			for j := range ops {
 				if committed {
@@ -144,19 +222,16 @@ func concurrentOrders(w *checkWorld) {
 	for i := range slots {
 		units := taken[i].Load()
 		if units > 100 {
-			w.failf("%d units of 100 were taken from %s", units, checkSlotText(slot(i)))
+			w.wrong(units, "100 at most", "how many units of 100 were taken from %s", checkSlotText(slot(i)))
 		}
-		if units > 0 {
-			w.model.decide(w.now(), []store.Op{{Slot: slot(i), Request: algorithm.Request{Cost: units}}}, true)
-		}
-		w.mustRemain(slot(i), 100-units)
+		w.mustBeLeft(slot(i), 100-units)
 	}
 }
 
 func concurrentWhole(w *checkWorld) {
-	const callers, calls, slots = 8, 100, 8
-	a := algorithm.Must(algorithm.ParseSpec("fixed-window:1000000/1h"))
-	b := algorithm.Must(algorithm.ParseSpec("token-bucket:1000000/1h"))
+	const callers, slots = 8, 8
+	calls := max(30, scaled(100))
+	a, b := w.limit("fixed-window:1000000/1h"), w.limit("token-bucket:1000000/1h")
 	w.together(callers, func(i int) error {
 		for n := range calls {
 			cost := int64(1 + n%3)
@@ -170,16 +245,16 @@ func concurrentWhole(w *checkWorld) {
 			}
 			var err error
 			if i%4 < 2 {
-				_, _, err = w.store.Apply(context.Background(), ops)
+				_, _, err = w.persist(context.Background(), ops)
 			} else {
 				_, err = w.store.Peek(context.Background(), ops)
 			}
 			if err != nil {
-				return err
+				return fault{"a concurrent call of several ops", err.Error(), "no error"}
 			}
 			for _, op := range ops {
-				if left := ops[0].Outcome.Remaining; op.Outcome.Remaining != left {
-					return fmt.Errorf("of slots that are always taken together one has %d left and another %d", left, op.Outcome.Remaining)
+				if got, first := op.Outcome.Remaining, ops[0].Outcome.Remaining; got != first {
+					return fault{"slots that are always taken together", fmt.Sprintf("%d and %d left", first, got), "as much left of one as of another"}
 				}
 			}
 		}

@@ -170,7 +170,9 @@ func inPieces(f *faultyStore) {
 	writing(func(f *faultyStore, changed map[place]algorithm.State) {
 		for p, s := range changed {
 			f.put(map[place]algorithm.State{p: s})
-			runtime.Gosched()
+			for range 20 {
+				runtime.Gosched()
+			}
 		}
 	})(f)
 	apply := f.apply
@@ -328,4 +330,72 @@ func clamped(t time.Time) time.Time {
 		return time.UnixMicro(int64(micros))
 	}
 	return t
+}
+
+// floatSeconds is what becomes of instants that are kept as seconds.
+func floatSeconds(s algorithm.State) algorithm.State {
+	all := words(s)
+	for i, w := range all {
+		seconds := float64(w) * 1e-6
+		all[i] = int64(seconds * 1e6)
+	}
+	if s.Words() == 0 {
+		return s
+	}
+	return algorithm.NewState(all...)
+}
+
+// stepLastGoesBack writes the caller's time into a token bucket, and into a
+// window, whatever they know already.
+func stepLastGoesBack(a algorithm.Algorithm, s algorithm.State, now algorithm.Instant, _ algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	all := words(s)
+	switch a.Spec().Kind {
+	case algorithm.KindTokenBucket, algorithm.KindFixedWindow:
+		if len(all) > 1 && int64(now) < all[0] {
+			all[0] = int64(now)
+			s = algorithm.NewState(all...)
+		}
+	}
+	return s, algorithm.Outcome{}
+}
+
+// checksThenActs asks first and charges then, and by then others may have.
+func checksThenActs(f *faultyStore) {
+	f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+		at, err := f.plainStore.Peek(ctx, ops)
+		if err != nil {
+			return 0, false, err
+		}
+		committed := true
+		for i := range ops {
+			committed = committed && ops[i].Outcome.Allowed
+		}
+		if !committed {
+			return f.plainStore.Apply(ctx, ops)
+		}
+		runtime.Gosched()
+		_, _, err = f.plainStore.Apply(ctx, slices.Clone(ops))
+		return at, true, err
+	}
+}
+
+// remembersSpecs makes a store that notices the parameters of a limit, and starts
+// afresh where they change, or goes on with the first.
+func remembersSpecs(f *faultyStore, afresh bool) {
+	first := map[place]algorithm.Algorithm{}
+	f.rewrite = func(op *store.Op) {
+		p := placeOf(op.Slot)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		seen, found := first[p]
+		switch {
+		case found && seen.Spec() != op.Algorithm.Spec() && afresh:
+			delete(f.states, p)
+			first[p] = op.Algorithm
+		case found && !afresh && op.Key != "":
+			op.Algorithm = seen
+		default:
+			first[p] = op.Algorithm
+		}
+	}
 }

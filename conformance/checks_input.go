@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -16,14 +18,18 @@ func inputChecks() []Check {
 		checkOf("input/refused", "I1",
 			"a call that is invalid in one op is refused with ErrInvalid, without a key in the text, and charges none of the others",
 			inputRefused),
+		checkOf("input/error-says-what", "I1",
+			"what is refused gives an InputError with op, field, value and what is allowed, or a DuplicateError with both ops", inputSays),
+		checkOf("input/cost-at-the-edges", "I1 L5",
+			"the capacity passes on a fresh key and leaves nothing; any cost above it, up to the largest number, is denied for ever and takes nothing", inputEdges),
 		checkOf("input/ops-stay-the-callers", "P2",
-			"a store copies what it needs of ops, and does not touch them after it returned", inputStays),
+			"a store copies what it needs of ops, and does not touch them after it returned", inputStays).needing(needsKeys),
 	}
 }
 
 func inputRefused(w *checkWorld) {
 	const key = "somebody@example.com"
-	good := checkSlots(key, "l")
+	good := w.slots(key, "l")
 	a := good[0].Algorithm
 	bad := []struct {
 		what string
@@ -42,6 +48,9 @@ func inputRefused(w *checkWorld) {
 	}
 	for _, b := range bad {
 		for place := range 3 {
+			if !w.can(needsOps) {
+				break
+			}
 			ops := make([]store.Op, 0, 3)
 			for i := range 3 {
 				ops = append(ops, checkOp(key, "l", good[i].Algorithm, 1))
@@ -77,7 +86,7 @@ func (w *checkWorld) refusedByBound(binder store.Binder, key string, a algorithm
 	w.mustBeError("Bind of a kind that is not a name", err, store.ErrInvalid, nil)
 	b, err := binder.Bind("l", a)
 	if err != nil {
-		w.failf("Bind failed, and must not: %v", err)
+		w.wrong(err, "no error", "Bind failed, and must not")
 	}
 	for _, bad := range []struct {
 		key string
@@ -92,6 +101,66 @@ func (w *checkWorld) refusedByBound(binder store.Binder, key string, a algorithm
 	w.mustRemain(store.Slot{Key: key, Limit: "l", Algorithm: a}, checkCapacity(a))
 }
 
+func inputSays(w *checkWorld) {
+	const key = "somebody@example.com"
+	a := w.limit("gcra:5/1s")
+	say := func(want store.InputError, ops ...store.Op) {
+		w.Helper()
+		_, _, err := w.store.Apply(context.Background(), ops)
+		w.mustNameField(err, "Apply", want)
+		_, err = w.store.Peek(context.Background(), ops)
+		w.mustNameField(err, "Peek", want)
+	}
+	say(store.InputError{Op: -1, Field: "number of ops", Value: "0"})
+	say(store.InputError{Op: 0, Field: "Slot.Key"}, checkOp("", "l", a, 1))
+	say(store.InputError{Op: 0, Field: "Slot.Algorithm", Value: "nil"}, checkOp(key, "l", nil, 1))
+	say(store.InputError{Op: 0, Field: "Request.Cost", Value: "-3"}, checkOp(key, "l", a, -3))
+	late := checkOp(key, "l", a, 1)
+	late.Request.MaxDelay = -time.Second
+	say(store.InputError{Op: 0, Field: "Request.MaxDelay", Value: "-1s"}, late)
+	w.mustNameField(w.store.Reset(context.Background(), []store.Slot{{Limit: "l", Algorithm: a}}), "Reset", store.InputError{Op: 0, Field: "Slot.Key"})
+	if !w.can(needsOps) {
+		return
+	}
+	say(store.InputError{Op: 1, Field: "Request.Cost", Value: "-3"}, checkOp(key, "l", a, 1), checkOp(key, "m", a, -3))
+	for _, among := range []int{0, 20} {
+		ops := []store.Op{checkOp(key, "l", a, 1)}
+		for i := range among {
+			ops = append(ops, checkOp(key, "m"+strconv.Itoa(i), a, 1))
+		}
+		ops = append(ops, checkOp(key, "l", a, 2))
+		_, _, err := w.store.Apply(context.Background(), ops)
+		want := store.DuplicateError{First: 0, Second: among + 1}
+		if got := new(store.DuplicateError); !errors.As(err, &got) || *got != want {
+			w.wrong(fmt.Sprintf("%T: %v", err, err), fmt.Sprintf("a *store.DuplicateError %+v", want), "the error of an Apply that names a slot twice")
+		}
+	}
+}
+
+func inputEdges(w *checkWorld) {
+	for _, s := range w.slots("a", "l") {
+		capacity := checkCapacity(s.Algorithm)
+		take := func(cost int64) algorithm.Outcome {
+			w.Helper()
+			ops := []store.Op{{Slot: s, Request: algorithm.Request{Cost: cost}}}
+			w.peek(ops...)
+			w.apply(ops...)
+			return ops[0].Outcome
+		}
+		above := []int64{capacity + 1, 1 << 31, 1 << 32, algorithm.MaxUnits, algorithm.MaxUnits + 1, algorithm.MaxWord, algorithm.MaxWord + 1, 1<<63 - 1}
+		for range 2 {
+			for _, cost := range above {
+				if o := take(cost); o.Allowed || o.RetryAfter != algorithm.Never {
+					w.wrong(checkOutcomeText(o), "denied, retry never", "cost %d of a capacity of %d", cost, capacity)
+				}
+			}
+			if o := take(capacity); o.Allowed { // the first time; then nothing is left
+				w.mustRemain(s, 0)
+			}
+		}
+	}
+}
+
 // checkMisnamed is an algorithm of the kind that it says.
 type checkMisnamed string
 
@@ -102,7 +171,7 @@ func (checkMisnamed) Step(s algorithm.State, _ algorithm.Instant, _ algorithm.Re
 }
 
 func inputStays(w *checkWorld) {
-	a := algorithm.Must(algorithm.ParseSpec("gcra:5/1s"))
+	a := w.limit("gcra:5/1s")
 	wrong := checkOp("wrong", "wrong", algorithm.Must(algorithm.ParseSpec("fixed-window:1/24h")), 1)
 	wrong.Outcome.Limit = -1
 	slots := func() []store.Slot {
@@ -121,14 +190,14 @@ func inputStays(w *checkWorld) {
 		w.advance(time.Microsecond)
 		w.peek(checkOp("a", "l", a, 1), checkOp("b", "l", a, 1))
 		if err := w.store.Reset(context.Background(), forget[:1]); err != nil {
-			w.failf("Reset failed, and must not: %v", err)
+			w.wrong(err, "no error", "Reset failed, and must not")
 		}
 		delete(w.model, checkPlaceOf(slots()[0]))
 		forget[0] = wrong.Slot
 		w.peek(checkOp("a", "l", a, 0), checkOp("b", "l", a, 0))
 		for _, op := range []store.Op{ops[0], ops[1], looks[0], looks[1]} {
 			if op.Key != "wrong" || op.Outcome.Limit != -1 {
-				w.failf("the store has written to ops after it returned: %+v", op)
+				w.wrong(fmt.Sprintf("%+v", op), fmt.Sprintf("%+v", wrong), "the store has written to ops after it returned")
 			}
 		}
 	}
@@ -136,7 +205,7 @@ func inputStays(w *checkWorld) {
 	ops := []store.Op{checkOp("a", "l", a, 1), checkOp("b", "l", a, -1)}
 	_, _, err := w.store.Apply(context.Background(), ops)
 	if !errors.Is(err, store.ErrInvalid) || ops[0].Key != "a" || ops[1].Request.Cost != -1 || ops[0].Limit != "l" {
-		w.failf("after a refused Apply, error %v, the ops are %+v", err, ops)
+		w.wrong(fmt.Sprintf("error %v, %+v", err, ops), "ErrInvalid, and the ops as they were", "after a refused Apply")
 	}
 	w.mustRemain(store.Slot{Key: "wrong", Limit: "wrong", Algorithm: wrong.Algorithm}, 1)
 }

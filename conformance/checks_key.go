@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
@@ -26,16 +27,19 @@ func keyChecks() []Check {
 		checkOf("key/and-limit-name", "T9",
 			"key and limit name are kept apart where they would be the same one after the other; a name may be empty",
 			func(w *checkWorld) { w.mustBeKeptApart(shiftedSlots()) }),
+		checkOf("key/among-many", "J1 T6",
+			"what a thousand other keys do, two hundred in the quick profile, changes nothing of a key's answers", keyAmongMany),
 		checkOf("key/and-kind", "K6",
 			"the kinds of algorithm of one key and limit name have states of their own",
 			func(w *checkWorld) {
-				w.mustBeKeptApart(append(checkSlots("a", "l"), checkSlots("a", "")...))
+				w.mustBeKeptApart(append(w.slots("a", "l"), w.slots("a", "")...))
 			}),
 	}
 }
 
+// keySlot is a slot of three units.
 func keySlot(key, limit string) store.Slot {
-	return store.Slot{Key: key, Limit: limit, Algorithm: algorithm.Must(algorithm.ParseSpec("fixed-window:3/1h"))}
+	return store.Slot{Key: key, Limit: limit, Algorithm: algorithm.Must(algorithm.ParseSpec("gcra:3/8760h"))}
 }
 
 // mustBeKeptApart takes from each slot in turn, one by one and all at once:
@@ -52,18 +56,50 @@ func (w *checkWorld) mustBeKeptApart(slots []store.Slot) {
 		}
 	}
 	w.reset(slots[0])
+	w.mustRemain(slots[0], checkCapacity(slots[0].Algorithm))
+	if !w.can(needsKeys) {
+		return
+	}
 	all := make([]store.Op, len(slots))
 	for i, s := range slots {
 		all[i] = checkOp(s.Key, s.Limit, s.Algorithm, 0)
 	}
 	w.mustBe(true, all...)
-	w.mustRemain(slots[0], checkCapacity(slots[0].Algorithm))
 	for i := range all {
 		if _, custom := slots[i].Algorithm.(checkPause); !custom {
 			all[i].Request.Cost = 1
 		}
 	}
 	w.mustBe(true, all...)
+}
+
+// keyAmongMany fills the store with others and looks at a few keys of which
+// something was taken, one of them all. Memory bounded below so many slots, and
+// any place that two keys share, show here.
+func keyAmongMany(w *checkWorld) {
+	others, each := 1000, 250
+	if quick() {
+		others, each = 200, 100
+	}
+	a := w.limit("gcra:5/24h")
+	watched := w.slots("watched", "l")
+	left := make([]int64, len(watched))
+	for i, s := range watched {
+		if capacity := checkCapacity(s.Algorithm); i%2 == 0 {
+			w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: capacity}})
+		}
+		ops := []store.Op{{Slot: s}}
+		w.peek(ops...)
+		left[i] = ops[0].Outcome.Remaining
+	}
+	for from := 0; from < others; from += each {
+		for i := from; i < from+each; i++ {
+			w.mustBe(true, checkOp("other:"+strconv.Itoa(i), "l", a, 1))
+		}
+		for i, s := range watched {
+			w.mustRemain(s, left[i])
+		}
+	}
 }
 
 func hostileKeys() []string {
@@ -75,7 +111,7 @@ func hostileKeys() []string {
 		"%", "%7B", "%7Ba%7D", "%25", "%#", "%#a", "%%", "%s", "%d", "%00",
 		"*", "?", "[a]", "a*", "\\", "\\x00", `"`, "'", "`", "$1", "${a}", "--", ";", "0", "1", "-1", "nil", "null",
 		"\xff", "\xff\xfe", "\xc3\x28", "\xe2\x82", "é", "e\u0301", "\u00a0", "\u200b", "K", "\u212a", "ß", "ss", "İ", "日本語", "🙂",
-		"__proto__", "fixed-window/1", "fixed-window/1:l", "l", "a:fixed-window/1:l", "2001:db8::1", "2001:db8:0:0::1",
+		"__proto__", "gcra/1", "gcra/1:l", "l", "a:gcra/1:l", "2001:db8::1", "2001:db8:0:0::1",
 	}
 }
 
@@ -105,7 +141,7 @@ func shiftedSlots() []store.Slot {
 		{"a\x00b", "c"}, {"a", "b\x00c"}, {"a\x00b\x00c", ""}, {"a", "\x00b\x00c"}, {"a\x00", "b\x00c"},
 		{"a/b", "c"}, {"a", "b/c"}, {"{a}", "b"}, {"a", "{a}b"}, {"{a}b", ""}, {"a}", "{b"}, {"a}{b", ""},
 		{"type_example", ""}, {"type", "_example"}, {"type", "example"}, {"type_", "example"},
-		{"a", "fixed-window/1"}, {"a:fixed-window/1", ""}, {"a", "fixed-window/1:"}, {"a fixed-window/1", ""},
+		{"a", "gcra/1"}, {"a:gcra/1", ""}, {"a", "gcra/1:"}, {"a gcra/1", ""},
 		{"a", " "}, {"a ", ""}, {"a", "\xff"}, {"a", "\xfe"}, {"a\xff", ""}, {"a", "%3A"}, {"a", ":"}, {"a%3A", ""},
 	}
 	slots := make([]store.Slot, len(pairs))

@@ -12,18 +12,19 @@ import (
 type checkKind struct {
 	name   string
 	limits []algorithm.Algorithm
+	needs  needs
 }
 
 // checkKinds are the six kinds of package algorithm, and one of the suite's.
 func checkKinds() []checkKind {
 	return []checkKind{
-		{"gcra", checkLimits("gcra:5/1s", "gcra:7/3s,burst=4", "gcra:1000/1s,burst=1", "gcra:3/7us", "gcra:1000003/24h,burst=50")},
-		{"token-bucket", checkLimits("token-bucket:5/1s", "token-bucket:7/3s,burst=4", "token-bucket:3/7us", "token-bucket:1000003/24h,burst=50")},
-		{"leaky-bucket", checkLimits("leaky-bucket:5/1s", "leaky-bucket:7/3s,capacity=4", "leaky-bucket:3/7us", "leaky-bucket:1/1h,capacity=3")},
-		{"fixed-window", checkLimits("fixed-window:5/1s", "fixed-window:7/3s", "fixed-window:3/7us", "fixed-window:100/24h")},
-		{"sliding-log", checkLimits("sliding-log:5/1s", "sliding-log:7/3s", "sliding-log:3/7us", "sliding-log:6/24h")},
-		{"sliding-counter", checkLimits("sliding-counter:5/1s", "sliding-counter:7/3s", "sliding-counter:3/7us", "sliding-counter:1000003/24h")},
-		{"written-elsewhere", []algorithm.Algorithm{checkPause{capacity: 5, each: 400_000}, checkPause{capacity: 3, each: 1}}},
+		{"gcra", checkLimits("gcra:5/1s", "gcra:7/3s,burst=4", "gcra:1000/1s,burst=1", "gcra:3/7us", "gcra:1000003/24h,burst=50"), 0},
+		{"token-bucket", checkLimits("token-bucket:5/1s", "token-bucket:7/3s,burst=4", "token-bucket:3/7us", "token-bucket:1000003/24h,burst=50"), 0},
+		{"leaky-bucket", checkLimits("leaky-bucket:5/1s", "leaky-bucket:7/3s,capacity=4", "leaky-bucket:3/7us", "leaky-bucket:1/1h,capacity=3"), 0},
+		{"fixed-window", checkLimits("fixed-window:5/1s", "fixed-window:7/3s", "fixed-window:3/7us", "fixed-window:100/24h"), 0},
+		{"sliding-log", checkLimits("sliding-log:5/1s", "sliding-log:7/3s", "sliding-log:3/7us", "sliding-log:6/24h"), 0},
+		{"sliding-counter", checkLimits("sliding-counter:5/1s", "sliding-counter:7/3s", "sliding-counter:3/7us", "sliding-counter:1000003/24h"), 0},
+		{"written-elsewhere", []algorithm.Algorithm{checkPause{capacity: 5, each: 400_000}, checkPause{capacity: 3, each: 1}}, needsCustom},
 	}
 }
 
@@ -35,12 +36,35 @@ func checkLimits(specs ...string) []algorithm.Algorithm {
 	return limits
 }
 
-// checkSlots are six slots of one key and limit name, and one of the suite's
-// own kind.
-func checkSlots(key, limit string) []store.Slot {
+// kinds are those that the store runs.
+func (w *checkWorld) kinds() []checkKind {
+	all := checkKinds()
+	if !w.can(needsCustom) {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+// some are the limits of a kind, two of them in the quick profile.
+func (k checkKind) some() []algorithm.Algorithm {
+	if quick() {
+		return k.limits[:2]
+	}
+	return k.limits
+}
+
+// slots are slots of one key and limit name, one of each kind, with a capacity
+// of five.
+func (w *checkWorld) slots(key, limit string) []store.Slot {
 	var slots []store.Slot
-	for _, k := range checkKinds() {
-		slots = append(slots, store.Slot{Key: key, Limit: limit, Algorithm: k.limits[0]})
+	for _, k := range w.kinds() {
+		a := k.limits[0]
+		if _, custom := a.(checkPause); !custom {
+			a = w.limit(k.name + ":5/1s")
+		} else if w.config().OwnClock {
+			a = checkPause{capacity: 5, each: 24 * 3600 * 1_000_000}
+		}
+		slots = append(slots, store.Slot{Key: key, Limit: limit, Algorithm: a})
 	}
 	return slots
 }

@@ -15,10 +15,11 @@ func modelChecks() []Check {
 		Property: "P3",
 		Rule:     "over any history of calls and clock readings the store answers as the pure functions do, field by field",
 	}
-	c.Run = func(t TB, open Opener) {
+	c.body = func(c Check, t TB, open Opener) {
 		t.Helper()
 		rapid.Check(t, func(t *rapid.T) {
-			r := randomHistory{checkWorld: newCheckWorld(c, t, open), T: t, kinds: checkKinds()}
+			r := randomHistory{checkWorld: newCheckWorld(c, t, open), T: t}
+			r.kinds = r.checkWorld.kinds()
 			r.startAt(r.start())
 			_, r.binds = r.store.(store.Binder)
 			for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -76,11 +77,18 @@ func (r *randomHistory) event() {
 func (r *randomHistory) ops() []store.Op {
 	var ops []store.Op
 	places := map[checkPlace]bool{}
-	for range r.number("ops", 1, 5) {
+	most := 5
+	if !r.can(needsOps) {
+		most = 1
+	}
+	for range r.number("ops", 1, most) {
 		s := r.slot()
+		if len(ops) > 0 && !r.can(needsKeys) {
+			s.Key = ops[0].Key
+		}
 		if place := checkPlaceOf(s); !places[place] {
 			places[place] = true
-			if r.model.doubtful(s, r.now(), r.latest) {
+			if r.doubtful(s) {
 				r.reset(s)
 			}
 			ops = append(ops, store.Op{Slot: s, Request: r.request(s)})

@@ -12,15 +12,19 @@ import (
 func timeChecks() []Check {
 	return []Check{
 		checkOf("clock/out-of-bounds", "C7",
-			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds),
+			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds).needing(needsClock),
 		checkOf("clock/epoch", "C7",
-			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch),
+			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch).needing(needsClock),
 		checkOf("expiry/never-decides", "T1 T2",
-			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps),
+			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps).needing(needsClock),
 		checkOf("expiry/clock-behind", "T1 C2",
-			"a clock that falls back by up to a second meets every state that it met before", expiryBehind),
+			"a clock that falls back by up to a second meets every state that it met before", expiryBehind).needing(needsClock),
+		checkOf("expiry/forgotten", "T1 T3",
+			"a state that is dropped as soon as it may be leaves answers as they are: expiry decides nothing", expiryForgotten).needing(needsClock),
+		checkOf("clock/no-order-grants", "C1 C2 C5",
+			"callers whose clocks differ by up to a second admit, all together, what one caller with the later clock could", clockSkewed).needing(needsClock),
 		checkOf("expiry/denied-and-looked-at", "T4 T5",
-			"a key that is only denied, or only looked at, becomes fresh when it was first said to", expirySteady),
+			"a key that is only denied, or only looked at, becomes fresh when it was first said to", expirySteady).needing(needsClock),
 	}
 }
 
@@ -34,16 +38,16 @@ func clockOutOfBounds(w *checkWorld) {
 		_, _, err := w.store.Apply(context.Background(), ops)
 		w.note("apply with the clock at %v: error %v", bad.UTC(), err)
 		if err == nil {
-			w.failf("with the clock at %v Apply gives %s, and must give an error", bad.UTC(), checkOutcomeText(ops[0].Outcome))
+			w.wrong(checkOutcomeText(ops[0].Outcome), "an error", "Apply with the clock at %v", bad.UTC())
 		}
 		_, err = w.store.Peek(context.Background(), ops)
 		w.note("peek with the clock at %v: error %v", bad.UTC(), err)
 		if err == nil {
-			w.failf("with the clock at %v Peek gives %s, and must give an error", bad.UTC(), checkOutcomeText(ops[0].Outcome))
+			w.wrong(checkOutcomeText(ops[0].Outcome), "an error", "Peek with the clock at %v", bad.UTC())
 		}
 		two := []store.Op{checkOp("a", "l", a, 1), checkOp("b", "l", a, 1)}
 		if _, _, err = w.store.Apply(context.Background(), two); err == nil {
-			w.failf("with the clock at %v Apply of two ops gives no error", bad.UTC())
+			w.wrong("no error", "an error", "Apply of two ops with the clock at %v", bad.UTC())
 		}
 		w.setClock(good)
 		w.mustRemain(ops[0].Slot, 1)
@@ -53,7 +57,7 @@ func clockOutOfBounds(w *checkWorld) {
 
 func clockEpoch(w *checkWorld) {
 	w.startAt(0)
-	for _, k := range checkKinds() {
+	for _, k := range w.kinds() {
 		for i, a := range k.limits {
 			limit := string(rune('a' + i))
 			capacity := checkCapacity(a)
@@ -81,7 +85,7 @@ func expiryKeeps(w *checkWorld) {
 			due := w.now() + algorithm.Instant(reset/time.Microsecond)
 			for _, at := range []algorithm.Instant{w.now() + (due-w.now())/2, due - 1} {
 				w.setClock(at)
-				w.mustBe(true, checkOp("b", "l", a, 0), checkOp("c", "m", a, 1))
+				w.mustBe(true, checkOp("c", "m", a, 1))
 				w.mustBe(false, checkOp("a", "l", a, capacity))
 				w.reset(store.Slot{Key: "c", Limit: "m", Algorithm: a})
 			}
@@ -92,7 +96,7 @@ func expiryKeeps(w *checkWorld) {
 }
 
 func expiryBehind(w *checkWorld) {
-	for _, k := range checkKinds() {
+	for _, k := range w.kinds() {
 		for _, a := range k.limits {
 			w.startAt(checkStart)
 			capacity := checkCapacity(a)
@@ -113,8 +117,8 @@ func expiryBehind(w *checkWorld) {
 }
 
 func expirySteady(w *checkWorld) {
-	for _, k := range checkKinds() {
-		for _, a := range k.limits {
+	for _, k := range w.kinds() {
+		for _, a := range k.some() {
 			w.startAt(checkStart)
 			capacity := checkCapacity(a)
 			ops := []store.Op{checkOp("a", "l", a, capacity)}
@@ -129,6 +133,56 @@ func expirySteady(w *checkWorld) {
 			}
 			w.setClock(due)
 			w.mustBe(true, ops...)
+		}
+	}
+}
+
+// expiryForgotten drops each state by a Reset once a store may have dropped it,
+// and goes on. The model, which drops nothing, must give the same answers.
+func expiryForgotten(w *checkWorld) {
+	for _, k := range w.kinds() {
+		for _, a := range k.some() {
+			w.startAt(checkStart + 123_457)
+			s := store.Slot{Key: "a", Limit: "l", Algorithm: a}
+			capacity := checkCapacity(a)
+			for n, cost := range []int64{1, capacity, 1, capacity/2 + 1, 1, 1, capacity} {
+				ops := []store.Op{{Slot: s, Request: algorithm.Request{Cost: cost}}}
+				w.apply(ops...)
+				held := w.model[checkPlaceOf(s)]
+				for _, beyond := range []algorithm.Instant{0, algorithm.Instant(n) * 1_000_003} {
+					w.setClock(max(w.now(), held.kept) + beyond)
+					if err := w.store.Reset(context.Background(), []store.Slot{s}); err != nil {
+						w.wrong(err, "no error", "Reset failed, and must not")
+					}
+					w.note("dropped  %s", checkSlotText(s))
+					for _, cost := range []int64{1, capacity} {
+						w.peek(store.Op{Slot: s, Request: algorithm.Request{Cost: cost}})
+					}
+				}
+			}
+		}
+	}
+}
+
+// clockSkewed has two callers take turns, one of them behind by more each time.
+// What they take together must be what the one with the later clock could take.
+func clockSkewed(w *checkWorld) {
+	for _, k := range w.kinds() {
+		a := k.limits[0]
+		for _, behind := range []time.Duration{time.Microsecond, 300 * time.Millisecond, time.Second} {
+			w.startAt(checkStart + 5_000_000)
+			s := store.Slot{Key: "a", Limit: "l", Algorithm: a}
+			w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: checkCapacity(a)}})
+			for range 10 {
+				w.advance(-behind)
+				if n := w.takeUnits(s, 1); n != 0 {
+					w.wrong(n, 0, "units that a caller %v behind was given of what was all taken", behind)
+				}
+				w.advance(behind)
+				if n := w.takeUnits(s, 1); n != 0 {
+					w.wrong(n, 0, "units that were given at one instant beyond the capacity, after a caller %v behind", behind)
+				}
+			}
 		}
 	}
 }

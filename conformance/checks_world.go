@@ -2,14 +2,14 @@ package conformance
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"flag"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 )
@@ -25,10 +25,16 @@ type checkWorld struct {
 	store  store.Store
 	model  checkModel
 	latest algorithm.Instant // of all instants that the clock has shown
-	story  []string
+	story  []checkEvent
+	untold int    // how many events were dropped from it
+	where  string // the check's place, where it is not Go code
 
 	// keeps says that the store drops nothing while the check runs.
 	keeps bool
+
+	// answered is the instant of the last answer of a store with a clock of
+	// its own.
+	answered algorithm.Instant
 
 	// throughBound sends calls with one op through store.Binder.
 	throughBound bool
@@ -61,13 +67,45 @@ func (w *checkWorld) startAt(at algorithm.Instant) {
 		w.close()
 	}
 	w.clock = &checkClock{Mock: clock.NewMock()}
-	w.model, w.latest, w.story = checkModel{}, 0, nil
+	w.model, w.latest, w.story, w.untold, w.answered = checkModel{}, 0, nil, 0, 0
 	w.bounds = map[checkLimit]store.Bound{}
 	w.setClock(at)
 	if w.store = w.open(w.clock); w.store == nil {
 		w.Fatalf("%s: no store was opened", w.check.Name)
 	}
 }
+
+// config is what is known of the store.
+func (w *checkWorld) config() *Config {
+	if w.check.cfg == nil {
+		return &Config{}
+	}
+	return w.check.cfg
+}
+
+// can reports whether the store has all that is asked.
+func (w *checkWorld) can(n needs) bool {
+	return w.config().skips(Check{needs: n}) == ""
+}
+
+// scaled is a number of rounds or callers as -rapid.checks asks for: n at its
+// default of 100, a fifth of that under -short, and at least one.
+func scaled(n int) int {
+	checks := 100
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		if set, err := strconv.Atoi(f.Value.String()); err == nil {
+			checks = set
+		}
+	}
+	if testing.Short() {
+		checks /= 5
+	}
+	return max(1, n*checks/100)
+}
+
+// quick reports whether the quick profile was asked for: less of everything that
+// is a matter of how often.
+func quick() bool { return scaled(100) < 100 }
 
 func (w *checkWorld) close() {
 	if w.store == nil {
@@ -84,10 +122,23 @@ type checkClock struct {
 	*clock.Mock
 	nanos atomic.Int64 // since the epoch
 	tick  atomic.Int64 // added by each reading
+
+	// reading is called by each reading.
+	reading atomic.Pointer[context.CancelFunc]
 }
 
-func (c *checkClock) Now() time.Time                  { return time.Unix(0, c.nanos.Add(c.tick.Load())) }
+// Now implements clock.Clock.
+func (c *checkClock) Now() time.Time {
+	if f := c.reading.Load(); f != nil {
+		(*f)()
+	}
+	return time.Unix(0, c.nanos.Add(c.tick.Load()))
+}
+
+// Since implements clock.Clock.
 func (c *checkClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Until implements clock.Clock.
 func (c *checkClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
 // set makes the clock show an instant and nearly 1 µs more, which a store has
@@ -96,11 +147,20 @@ func (c *checkClock) set(at algorithm.Instant) { c.nanos.Store(int64(at)*1000 + 
 
 func (c *checkClock) instant() algorithm.Instant { return algorithm.Instant(c.nanos.Load() / 1000) }
 
-func (w *checkWorld) now() algorithm.Instant { return w.clock.instant() }
+// now is the instant at which the model decides: what the clock shows, or for a
+// store with a clock of its own, what it last said.
+func (w *checkWorld) now() algorithm.Instant {
+	if w.config().OwnClock {
+		return w.answered
+	}
+	return w.clock.instant()
+}
 
 func (w *checkWorld) setClock(at algorithm.Instant) {
 	w.clock.set(at)
-	w.latest = max(w.latest, at)
+	if !w.config().OwnClock {
+		w.latest = max(w.latest, at)
+	}
 }
 
 // advance moves the clock by d whole microseconds, forward or back.
@@ -108,197 +168,27 @@ func (w *checkWorld) advance(d time.Duration) {
 	w.setClock(w.now() + algorithm.Instant(d/time.Microsecond))
 }
 
-// checkOp is an op of one cost.
-func checkOp(key, limit string, a algorithm.Algorithm, cost int64) store.Op {
-	return store.Op{Slot: store.Slot{Key: key, Limit: limit, Algorithm: a}, Request: algorithm.Request{Cost: cost}}
+// limit is the limit of a spec, such as "gcra:5/1s". Where the store has a clock
+// of its own, it is one so slow that nothing comes back while a check runs.
+func (w *checkWorld) limit(spec string) algorithm.Algorithm {
+	if head, rest, found := strings.Cut(spec, "/"); found && w.config().OwnClock {
+		_, options, _ := strings.Cut(rest, ",")
+		spec = strings.TrimSuffix(head+"/8760h,"+options, ",")
+	}
+	return algorithm.Must(algorithm.ParseSpec(spec))
 }
 
-// apply has the store decide ops, and fails unless it answers as the model.
-func (w *checkWorld) apply(ops ...store.Op) (committed bool) {
-	w.Helper()
-	w.mustBeDecidable(ops)
-	want, wantCommitted := w.model.decide(w.now(), ops, true)
-	at, committed, err := w.call(ops, true)
-	w.tell("apply", ops, err)
-	if err != nil {
-		w.failf("Apply failed, and must not: %v", err)
+// doubtful reports whether two stores may answer for a slot in different ways,
+// and both be right; see checkModel.doubtful.
+func (w *checkWorld) doubtful(s store.Slot) bool {
+	switch cfg := w.config(); {
+	case w.keeps || cfg.NeverForgets:
+		return false
+	case cfg.OwnClock:
+		// By the time that it is asked it may have dropped more.
+		const ahead = algorithm.Instant(time.Minute / time.Microsecond)
+		held := w.model[checkPlaceOf(s)]
+		return held.spec != s.Algorithm.Spec() && w.latest+ahead >= held.kept && held.kept > 0
 	}
-	w.mustAnswer(at, ops, want)
-	if committed != wantCommitted {
-		w.failf("Apply says committed %t, and must say %t", committed, wantCommitted)
-	}
-	return committed
-}
-
-// peek is apply for Peek.
-func (w *checkWorld) peek(ops ...store.Op) {
-	w.Helper()
-	w.mustBeDecidable(ops)
-	want, _ := w.model.decide(w.now(), ops, false)
-	at, _, err := w.call(ops, false)
-	w.tell("peek", ops, err)
-	if err != nil {
-		w.failf("Peek failed, and must not: %v", err)
-	}
-	w.mustAnswer(at, ops, want)
-}
-
-// call makes one call, through a Bound where that was asked for and can be.
-func (w *checkWorld) call(ops []store.Op, write bool) (at algorithm.Instant, committed bool, err error) {
-	w.Helper()
-	ctx := context.Background()
-	if b := w.bound(ops); b != nil {
-		op := &ops[0]
-		if write {
-			op.Outcome, at, err = b.Apply(ctx, op.Key, op.Request)
-		} else {
-			op.Outcome, at, err = b.Peek(ctx, op.Key, op.Request)
-		}
-		return at, op.Outcome.Allowed, err
-	}
-	if write {
-		return w.store.Apply(ctx, ops)
-	}
-	at, err = w.store.Peek(ctx, ops)
-	return at, false, err
-}
-
-func (w *checkWorld) bound(ops []store.Op) store.Bound {
-	w.Helper()
-	binder, offered := w.store.(store.Binder)
-	if !offered || !w.throughBound || len(ops) != 1 {
-		return nil
-	}
-	limit := checkLimit{ops[0].Limit, ops[0].Algorithm.Spec()}
-	if w.bounds[limit] == nil {
-		b, err := binder.Bind(ops[0].Limit, ops[0].Algorithm)
-		if err != nil {
-			w.failf("Bind failed, and must not: %v", err)
-		}
-		w.bounds[limit] = b
-	}
-	return w.bounds[limit]
-}
-
-// reset resets slots, in the store and in the model.
-func (w *checkWorld) reset(slots ...store.Slot) {
-	w.Helper()
-	for _, s := range slots {
-		w.note("reset  %s", checkSlotText(s))
-		delete(w.model, checkPlaceOf(s))
-	}
-	if err := w.store.Reset(context.Background(), slots); err != nil {
-		w.failf("Reset failed, and must not: %v", err)
-	}
-}
-
-// mustRefuse calls Apply and Peek with ops that must be refused with an error
-// that matches target and shows no key.
-func (w *checkWorld) mustRefuse(what string, target error, ops ...store.Op) {
-	w.Helper()
-	_, _, err := w.store.Apply(context.Background(), ops)
-	w.mustBeError("Apply of "+what, err, target, ops)
-	_, err = w.store.Peek(context.Background(), ops)
-	w.mustBeError("Peek of "+what, err, target, ops)
-}
-
-func (w *checkWorld) mustBeError(what string, err, target error, ops []store.Op) {
-	w.Helper()
-	w.note("%s: error %v", what, err)
-	if !errors.Is(err, target) {
-		w.failf("%s gives the error %v, and must give one that matches %q", what, err, target)
-	}
-	for _, op := range ops {
-		if len(op.Key) > 3 && strings.Contains(err.Error(), op.Key) {
-			w.failf("%s gives an error with a key in it; keys are personal data: %v", what, err)
-		}
-	}
-}
-
-// mustAnswer fails unless ops were answered as the model says.
-func (w *checkWorld) mustAnswer(at algorithm.Instant, ops []store.Op, want []algorithm.Outcome) {
-	w.Helper()
-	if at != w.now() {
-		w.failf("the decision was made at %v; the clock shows %v", at, w.now())
-	}
-	for i, op := range ops {
-		if diff := cmp.Diff(want[i], op.Outcome); diff != "" {
-			w.failf("op %d, %s cost %d, is answered wrongly\n  got:  %s\n  want: %s\n  differ (-want +got):\n%s",
-				i, checkSlotText(op.Slot), op.Request.Cost, checkOutcomeText(op.Outcome), checkOutcomeText(want[i]), diff)
-		}
-	}
-}
-
-// mustBeDecidable stops a check that asks more than any store promises.
-func (w *checkWorld) mustBeDecidable(ops []store.Op) {
-	w.Helper()
-	for _, op := range ops {
-		if !w.keeps && w.model.doubtful(op.Slot, w.now(), w.latest) {
-			w.failf("a mistake in the check itself: a store may have dropped the state of %s", checkSlotText(op.Slot))
-		}
-	}
-}
-
-// tell adds a call and its answers to the story.
-func (w *checkWorld) tell(verb string, ops []store.Op, err error) {
-	if err != nil {
-		w.note("%s of %d ops: error %v", verb, len(ops), err)
-		return
-	}
-	for i, op := range ops {
-		text := fmt.Sprintf("%s  %s cost %d", verb, checkSlotText(op.Slot), op.Request.Cost)
-		if op.Request.MaxDelay != 0 {
-			text += fmt.Sprintf(" max delay %v", op.Request.MaxDelay)
-		}
-		w.note("%s: %s", text, checkOutcomeText(op.Outcome))
-		if i == 0 {
-			verb = strings.Repeat(" ", len(verb)-1) + "+" // the same call
-		}
-	}
-}
-
-// note adds a line to the story.
-func (w *checkWorld) note(format string, args ...any) {
-	line := fmt.Sprintf("%v  ", w.now()) + fmt.Sprintf(format, args...)
-	w.story = append(w.story, line)
-}
-
-// failf ends the check with its rule and the end of the story.
-func (w *checkWorld) failf(format string, args ...any) {
-	w.Helper()
-	const most = 40
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n  rule:      %s\n  broken by: %s\n  story, by the clock in µs:",
-		w.check.Name, w.check.Property, w.check.Rule, fmt.Sprintf(format, args...))
-	told := w.story
-	if len(told) > most {
-		fmt.Fprintf(&b, "\n    (%d earlier lines left out)", len(told)-most)
-		told = told[len(told)-most:]
-	}
-	for _, line := range told {
-		b.WriteString("\n    " + line)
-	}
-	w.Fatal(b.String())
-}
-
-// checkSlotText shows a slot; keys are made by the suite, so it may show them,
-// but some are very long.
-func checkSlotText(s store.Slot) string {
-	const most = 40
-	key := s.Key
-	if len(key) > most {
-		key = fmt.Sprintf("%s…(%d bytes)", key[:most], len(key))
-	}
-	return fmt.Sprintf("%q/%q %v", key, s.Limit, s.Algorithm)
-}
-
-func checkOutcomeText(o algorithm.Outcome) string {
-	if o.Allowed {
-		return fmt.Sprintf("allowed, %d of %d remain, fresh after %v, delay %v", o.Remaining, o.Limit, o.ResetAfter, o.Delay)
-	}
-	retry := "never"
-	if o.RetryAfter != algorithm.Never {
-		retry = "after " + o.RetryAfter.String()
-	}
-	return fmt.Sprintf("denied, %d of %d remain, retry %s, fresh after %v", o.Remaining, o.Limit, retry, o.ResetAfter)
+	return w.model.doubtful(s, w.now(), w.latest)
 }

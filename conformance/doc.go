@@ -1,6 +1,6 @@
 // Package conformance holds what must be true of every algorithm and of every
-// store, as tests that anybody can run: the laws of an algorithm, and the
-// checks of a store.
+// store, as tests that anybody can run: the laws of an algorithm, the checks of a
+// store, and those of a script.
 //
 // # An algorithm of your own
 //
@@ -21,6 +21,11 @@
 // TestStore runs all checks against a store, each in a subtest, against stores
 // of its own. What a store adds to a decision of its algorithm, or loses of it,
 // is a failure: the pure functions of package algorithm say what is right.
+//
+// # A script of your own
+//
+// TestScript runs the Lua of an algorithm on a server and compares each outcome
+// and each state with its Step.
 //
 // # Names
 //

@@ -46,7 +46,7 @@ func lawOutcome(w *lawWorld) {
 		w.now = w.tick()
 		r := w.request()
 		w.state, w.last = w.a.Step(w.state, w.now, r)
-		w.story = append(w.story, lawEvent{w.a, w.now, r, w.last})
+		w.story = append(w.story, lawEvent{nil, w.now, r, w.last})
 		w.mustBeWellFormed(w.last, r)
 		if len(w.earlier) > 0 {
 			w.step()

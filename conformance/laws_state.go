@@ -188,7 +188,7 @@ func lawClockBack(w *lawWorld) {
 		r := algorithm.Request{Cost: w.cost()}
 		var o algorithm.Outcome
 		w.state, o = w.a.Step(w.state, at, r)
-		w.story = append(w.story, lawEvent{w.a, at, r, o})
+		w.story = append(w.story, lawEvent{nil, at, r, o})
 		w.last, w.now = o, at
 		if !o.Allowed || r.Cost == 0 {
 			continue // not recorded, so neither is its instant

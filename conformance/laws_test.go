@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"flag"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 	setRapid(t, "nofailfile", "true")
 
 	caught := map[string]bool{}
+	var golden strings.Builder
 	for _, b := range brokenAlgorithms {
 		t.Run(b.law+"/"+b.how, func(t *testing.T) {
 			law := lawNamed(t, b.law)
@@ -35,17 +37,22 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 				t.Fatal("not caught")
 			}
 			for _, part := range []string{law.Name, law.Rule, "history:"} {
-				if text := r.text.String(); !strings.Contains(text, part) && !strings.Contains(text, "panic") {
+				if text := r.text.String(); !strings.Contains(text, part) && b.how != "panics" {
 					t.Errorf("the failure does not show %q:\n%s", part, text)
 				}
 			}
 			caught[b.law] = true
+			line := brokenLine(r.text.String())
+			fmt.Fprintf(&golden, "%s\n\t%s: %s\n", b.how, b.law, regexp.MustCompile(`[0-9]+`).ReplaceAllString(line, "N"))
 		})
 	}
 	for _, l := range conformance.Laws() {
 		if !caught[l.Name] {
 			t.Errorf("no broken algorithm shows that law %s can fail", l.Name)
 		}
+	}
+	if !t.Failed() {
+		mustBeGolden(t, "testdata/mutants-laws.golden", golden.String())
 	}
 }
 

@@ -30,7 +30,7 @@ type lawWorld struct {
 
 // lawEvent is one Step of the history, for the failure message.
 type lawEvent struct {
-	by      algorithm.Algorithm
+	by      algorithm.Algorithm // one of the earlier ones, or nil
 	at      algorithm.Instant
 	request algorithm.Request
 	outcome algorithm.Outcome
@@ -80,10 +80,10 @@ func (w *lawWorld) reach() {
 func (w *lawWorld) step() {
 	w.now = w.tick()
 	r := w.request()
-	by := w.a
+	by, earlier := w.a, algorithm.Algorithm(nil)
 	if n := len(w.earlier); n > 0 {
 		if i := w.number("decided by", 0, n); i > 0 {
-			by = w.earlier[i-1]
+			by, earlier = w.earlier[i-1], w.earlier[i-1]
 		}
 	}
 	times, gap := 1, int64(0)
@@ -98,7 +98,7 @@ func (w *lawWorld) step() {
 			w.now = w.at(gap)
 		}
 		w.state, w.last = by.Step(w.state, w.now, r)
-		w.story = append(w.story, lawEvent{by, w.now, r, w.last})
+		w.story = append(w.story, lawEvent{earlier, w.now, r, w.last})
 	}
 }
 
@@ -245,7 +245,7 @@ func (w *lawWorld) failf(format string, args ...any) {
 		}
 		fmt.Fprintf(&b, ": allowed %t, %d of %d remaining, retry %v, reset %v",
 			e.outcome.Allowed, e.outcome.Remaining, e.outcome.Limit, e.outcome.RetryAfter, e.outcome.ResetAfter)
-		if e.by != w.a {
+		if e.by != nil {
 			fmt.Fprintf(&b, " (as %v)", e.by.Spec().Params)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 )
@@ -37,7 +36,7 @@ func timelineChecks() []Check {
 		if err != nil {
 			panic(err)
 		}
-		checks = append(checks, checkOf("timeline/"+strings.TrimSuffix(f.Name(), ".txt"), t.property, t.rule, t.run))
+		checks = append(checks, checkOf("timeline/"+strings.TrimSuffix(f.Name(), ".txt"), t.property, t.rule, t.run).needing(t.needs()))
 	}
 	return checks
 }
@@ -57,11 +56,26 @@ type timelineCall struct {
 	times, admitted int
 }
 
+// needs are what the calls of t ask of a store.
+func (t *timeline) needs() needs {
+	n := needsClock
+	for _, c := range t.calls {
+		for _, op := range c.ops[min(1, len(c.ops)):] {
+			if n |= needsOps; op.Key != c.ops[0].Key {
+				n |= needsKeys
+			}
+		}
+	}
+	return n
+}
+
 // run plays the calls of t. The answers must be those of the text; that they
 // are those of the model too is checked with every call.
 func (t *timeline) run(w *checkWorld) {
 	w.Helper()
 	for _, c := range t.calls {
+		w.where, _, _ = strings.Cut(c.line, ": ")
+		w.where = path.Join("conformance", w.where)
 		if c.verb == "---" {
 			w.startAt(checkStart)
 			continue
@@ -88,14 +102,13 @@ func (t *timeline) run(w *checkWorld) {
 				}
 			}
 			if admitted != c.admitted {
-				w.failf("%s\n  got:  %d admitted", c.line, admitted)
+				w.wrong(admitted, c.admitted, "%s\n  is not what was admitted", c.line)
 			}
 			continue
 		}
 		for i := range ops {
-			if diff := cmp.Diff(c.ops[i].Outcome, ops[i].Outcome); diff != "" {
-				w.failf("%s, op %d\n  got:  %s\n  want: %s", c.line, i,
-					checkOutcomeText(ops[i].Outcome), checkOutcomeText(c.ops[i].Outcome))
+			if ops[i].Outcome != c.ops[i].Outcome {
+				w.wrong(checkOutcomeText(ops[i].Outcome), checkOutcomeText(c.ops[i].Outcome), "%s, op %d", c.line, i)
 			}
 		}
 	}
