@@ -53,10 +53,7 @@ end
 return table.concat(out, ',')`)
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
-		calls, count := 4, 20_000
-		if testing.Short() {
-			calls = 1
-		}
+		calls, count := 4, fewer(20_000)
 		beyond := 0
 		for range calls {
 			var args []string
@@ -115,7 +112,7 @@ return table.concat(out, ',')`)
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		args := []string{"0", "1", "9", "10", "99999999", "100000000", "100000001", "999999999999999", "1000000000000000", "9007199254740991"}
-		for range 20_000 {
+		for range fewer(20_000) {
 			args = append(args, strconv.FormatInt(whole(r, mostNumber), 10))
 		}
 		for i, got := range strings.Split(w.run(t, program, nil, args), ",") {
@@ -149,7 +146,7 @@ return table.concat(out, ',')`)
 		for n := range fine {
 			args = append(args, n)
 		}
-		for range 20_000 {
+		for range fewer(20_000) {
 			args = append(args, mangled(r, strconv.FormatInt(whole(r, mostNumber), 10)))
 		}
 		for i, got := range strings.Split(w.run(t, program, nil, args), ",") {
@@ -199,7 +196,7 @@ return table.concat(out, ',')`)
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		var args, want []string
-		for range 20_000 {
+		for range fewer(20_000) {
 			x, y := whole(r, mostNumber), max(1, whole(r, mostNumber))
 			if r.IntN(2) == 0 { // beside a multiple
 				x = min(mostNumber, max(0, whole(r, mostNumber/y)*y+r.Int64N(3)-1))
@@ -228,7 +225,7 @@ return table.concat(out, ',')`)
 func TestNumbersOfCallsAreWords(t *testing.T) {
 	r := random(t)
 	s := open(t, clientFunc(nil), nil)
-	for range 20_000 {
+	for range fewer(20_000) {
 		a := randomAlgorithm(r)
 		request := algorithm.Request{Cost: whole(r, mostNumber), MaxDelay: 0}
 		if r.IntN(2) == 0 {

@@ -3,6 +3,8 @@ package script
 import (
 	"context"
 	"time"
+
+	"github.com/weirgo/weir/store"
 )
 
 // bounded is the context of a call to the server: it has the deadline of
@@ -25,7 +27,11 @@ func (b *bounded) Deadline() (time.Time, bool) { return b.until, true }
 
 // within runs f for one caller, who does not wait for it beyond its ctx.
 func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string, error)) (reply string, err error) {
+	if !s.depart() {
+		return "", notSent{store.ErrClosed}
+	}
 	if ctx.Done() == nil {
+		defer s.calls.Done()
 		return f(s.bound())
 	}
 	type answer struct {
@@ -34,6 +40,7 @@ func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string,
 	}
 	answered := make(chan answer, 1)
 	go func() {
+		defer s.calls.Done()
 		reply, err := f(s.bound())
 		answered <- answer{reply, err}
 	}()
@@ -43,4 +50,16 @@ func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string,
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// depart counts a call that Close has to wait for, and that is done with
+// calls.Done; it refuses once the store is closed.
+func (s *Store) depart() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Load() {
+		return false
+	}
+	s.calls.Add(1)
+	return true
 }

@@ -31,8 +31,8 @@ type Report struct {
 var oldest = map[string][2]int{"redis": {7, 0}, "valkey": {7, 2}}
 
 // Check finds out whether the server can do what the store needs: that it answers,
-// its version, the arithmetic of its Lua, that the user may run every command, and
-// whether it could drop keys of limits. Call it at the start of a program. It writes
+// its version, the arithmetic of its Lua, that the user may run every command, that
+// the Lua of Options.Scripts is Lua, and whether it could drop keys of limits. Call it at the start of a program. It writes
 // and deletes a key of its own.
 //
 // What makes the store useless is an error that matches store.ErrUnavailable and
@@ -43,13 +43,17 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	if err := s.ready(ctx); err != nil {
 		return r, err
 	}
+	// The version comes first: an old server does not know how to do the rest.
+	if err := s.checkServer(ctx, &r); err != nil {
+		return r, err
+	}
 	if err := s.checkArithmetic(ctx); err != nil {
 		return r, err
 	}
 	if err := s.checkPermissions(ctx); err != nil {
 		return r, err
 	}
-	return r, s.checkServer(ctx, &r)
+	return r, s.checkScripts(ctx)
 }
 
 // checkArithmetic runs the self-test of the prelude.
@@ -115,6 +119,22 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("script: check: %w: the server refuses %s", store.ErrUnavailable, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// checkScripts runs the list scripts on no groups at all: they hold the Lua of every
+// kind, that of a user too, which may not be Lua.
+func (s *Store) checkScripts(ctx context.Context) error {
+	for _, p := range []*program{s.list.apply, s.list.peek} {
+		_, err := s.evalFor(ctx, p, []string{"", "", "0", "", "0", "0"})
+		var refused *ServerError
+		if errors.As(err, &refused) {
+			return fmt.Errorf("script: check: %w: the server refuses the Lua of Options.Scripts: %w", store.ErrUnavailable, err)
+		}
+		if err != nil {
+			return explain("check", err, false)
+		}
 	}
 	return nil
 }

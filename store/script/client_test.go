@@ -29,6 +29,14 @@ func eachServer(t *testing.T, cfg *servertest.Config, f func(t *testing.T, s *se
 	})
 }
 
+// fewer is n, and under -short a fifth of it.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 5
+	}
+	return n
+}
+
 // wire is a Client of a few lines: what is tested here is not a client library.
 type wire struct {
 	addr  string

@@ -1,32 +1,73 @@
 package script
 
 import (
+	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/benbjohnson/clock"
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
 
 // TestStoreConforms runs the shared suite on both servers, with calls that are
-// shared and calls that are not.
+// shared and calls that are not, with a clock of the caller and that of the server,
+// and looks at what lies on the server.
 func TestStoreConforms(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w := dialWire(t, server)
-		for _, share := range []int{0, 1} {
-			t.Run(fmt.Sprintf("share %d", share), func(t *testing.T) {
+		for name, opts := range map[string]Options{"shared": {}, "not shared": {Share: 1}, "clock of the server": {}} {
+			if name == "not shared" && testing.Short() {
+				continue
+			}
+			t.Run(name, func(t *testing.T) {
 				var run atomic.Int64
+				cfg := &conformance.Config{Inspect: w.inspect, Corrupt: w.corrupt, OwnClock: name == "clock of the server"}
 				conformance.TestStore(t, func(tb testing.TB, clk clock.Clock) store.Store {
-					s, err := New(w, &Options{Clock: clk, Share: share, Prefix: fmt.Sprintf("%d.%d:", share, run.Add(1))})
-					if err != nil {
-						tb.Fatal(err)
+					opts := opts
+					if opts.Prefix = fmt.Sprintf("%s %d:", name, run.Add(1)); !cfg.OwnClock {
+						opts.Clock = clk
 					}
-					return s
-				}, nil)
+					return open(tb, w, &opts)
+				}, cfg)
 			})
 		}
 	})
+}
+
+// inspect is conformance.Config.Inspect.
+func (w *wire) inspect(t conformance.TB, s store.Store, slot store.Slot) (conformance.Stored, bool) {
+	t.Helper()
+	name := s.(*Store).name(&slot)
+	reply, err := w.Do(context.Background(), &Command{Args: []string{"PTTL", name}})
+	ms, parseErr := strconv.Atoi(reply)
+	if err != nil || parseErr != nil {
+		t.Fatalf("PTTL: %q, %v", reply, err)
+	}
+	kept := conformance.Stored{Text: stored(w, name, slot.Algorithm.Spec().Kind), Life: time.Duration(ms) * time.Millisecond}
+	if ms == -1 {
+		kept.Life = algorithm.Never
+	}
+	return kept, ms != -2
+}
+
+// corrupt is conformance.Config.Corrupt.
+func (w *wire) corrupt(t conformance.TB, s store.Store, slot store.Slot, text string) {
+	t.Helper()
+	name := s.(*Store).name(&slot)
+	args := []string{"SET", name, text}
+	if slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog {
+		args = append([]string{"RPUSH", name}, strings.Split(text, " ")...)
+	}
+	for _, args := range [][]string{{"DEL", name}, args} {
+		if _, err := w.Do(context.Background(), &Command{Args: args}); err != nil {
+			t.Fatalf("%s: %v", args[0], err)
+		}
+	}
 }

@@ -93,7 +93,7 @@ func TestLuaRefusesTheStatesThatGoRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts := append(boundaryTexts(kind.words), damagedTexts(r, 8_000)...)
+			texts := append(boundaryTexts(kind.words), damagedTexts(r, fewer(8_000))...)
 			for _, cost := range []int64{0, 1, 11} {
 				numbers, err := limit.numbers(kind.algorithm, algorithm.Request{Cost: cost})
 				if err != nil {
@@ -120,7 +120,7 @@ return table.concat(out)`)
 						t.Fatalf("%v, cost %d: Lua says %c of %.60q, Go %c", kind.algorithm, cost, got[i], text, want)
 					}
 				}
-				if accepted < 20 || accepted > len(texts)-1000 {
+				if accepted < 20 || accepted > len(texts)-fewer(1000) {
 					t.Errorf("%v: %d of %d texts were states", kind.algorithm, accepted, len(texts))
 				}
 			}
@@ -167,7 +167,7 @@ func TestCorruptStringsAreReportedAndKept(t *testing.T) {
 		s := open(t, w, nil)
 		for i, kind := range stringKinds {
 			slot := store.Slot{Key: strconv.Itoa(i), Algorithm: kind.algorithm}
-			for _, text := range damagedTexts(r, 20) {
+			for _, text := range damagedTexts(r, fewer(20)) {
 				if refusedByGo(kind.algorithm, text) {
 					w.ask(t, "SET", s.name(&slot), text, "PX", "5000000")
 					wantCorrupt(t, w, s, slot, fmt.Sprintf("%v, %.60q", kind.algorithm, text))

@@ -146,7 +146,7 @@ func TestGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 	kinds := kindsOfGroups(t)
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
-		for round := range 20 {
+		for round := range fewer(20) {
 			clock := &handClock{at: 1_790_000_000_123_456}
 			shared, single := fmt.Sprintf("shared %d:", round), fmt.Sprintf("single %d:", round)
 			s := open(t, w, &Options{Clock: clock, Share: 1000})

@@ -25,15 +25,7 @@ func (s *source) text() string {
 	if !s.custom {
 		return s.Lua
 	}
-	return s.Lua + `
-do
-  local theirs = decide
-  decide = function(...)
-    local done, admitted, next, reset = pcall(theirs, ...)
-    if not done then return nil, '?' end
-    return admitted, next, reset
-  end
-end`
+	return s.Lua + "\n" + lua("user")
 }
 
 // sourcesOf returns the built-in sources and those of a user, by kind.

@@ -23,6 +23,9 @@ type Source struct {
 	//	true, next, reset   admitted: the text of the next state, "" for the
 	//	                    fresh one, and its ResetAfter in µs
 	//
+	// The text of a state is one to four words. Whatever else is stored is reported
+	// as corrupt, and whatever else is returned as an error, for this op alone.
+	//
 	// It must be a function of its arguments: no redis.call, no global. All
 	// numbers must stay whole and below 2^53; text(x) makes the text of one,
 	// number(s) reads one (nil if it is not as text writes it), and

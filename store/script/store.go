@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weirgo/weir/algorithm"
@@ -27,6 +28,8 @@ type Store struct {
 	looks   lane
 	locks   locks
 	closed  atomic.Bool
+	mu      sync.Mutex     // between closed and calls
+	calls   sync.WaitGroup // those of a single caller
 }
 
 var _ store.Store = (*Store)(nil)
@@ -161,8 +164,11 @@ func (s *Store) least() string {
 // Close implements store.Store. It waits for the calls in flight, tells those that
 // wait that they were not sent, and leaves the client open.
 func (s *Store) Close() error {
+	s.mu.Lock()
 	s.closed.Store(true)
+	s.mu.Unlock()
 	s.takes.close()
 	s.looks.close()
+	s.calls.Wait()
 	return nil
 }

@@ -42,7 +42,10 @@ end
 
 local function decide(key, now, limit, period, cost)
   local count = try('LLEN', key)
-  if type(count) == 'table' then return nil end
+  if type(count) == 'table' then
+    if sub(count.err, 1, 9) == 'WRONGTYPE' then return nil end
+    return call('LLEN', key)
+  end
   if count == 0 then
     if cost > limit then return false, nil, nil, '' end
     if cost == 0 then return true, nil, nil, '' end

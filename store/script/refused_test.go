@@ -1,0 +1,63 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/store"
+)
+
+// TestServerThatRefusesWritesHasWrittenNothing: of no group of a call, whatever kinds
+// of state it writes and whatever it deletes; and looks go on.
+func TestServerThatRefusesWritesHasWrittenNothing(t *testing.T) {
+	kinds := kindsOfGroups(t)
+	for name, settings := range map[string][]string{
+		"out of memory": {"CONFIG", "SET", "maxmemory", "1"},
+		"a replica":     {"REPLICAOF", "127.0.0.1", "1"},
+		"no replicas":   {"CONFIG", "SET", "min-replicas-to-write", "1"},
+		"nothing":       nil, // the other side of the test
+	} {
+		t.Run(name, func(t *testing.T) {
+			servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
+				w := dialWire(t, server)
+				s := open(t, w, &Options{Clock: &handClock{at: 5}, Scripts: []Source{sourceOfRounds}})
+				var groups [][]store.Op
+				groups = append(groups, oneOp("deleted", rounds(2)))
+				for i := range kinds {
+					groups = append(groups, groupOf(kinds, "", map[int]int64{i: 2}, i), groupOf(kinds, "", map[int]int64{i: 2}, i, 10+i, 20+i))
+				}
+				together(t, &s.takes, groups[0]) // with one more it is to be deleted
+				dump := func() (all string) {
+					for _, ops := range groups {
+						for _, op := range ops {
+							all += fmt.Sprint(untouched(t, w, s.name(&op.Slot)), "\n")
+						}
+					}
+					return all
+				}
+				before := dump()
+				if settings != nil {
+					server.Do(settings...)
+				}
+				got := together(t, &s.takes, groups...)
+				for i := range groups[1:] { // to delete alone needs no memory
+					got = append(got, together(t, &s.takes, groups[1+i])...)
+				}
+				for i, d := range got {
+					if want := settings != nil; errors.Is(d.Err, store.ErrUnavailable) != want || (d.Err != nil) != want {
+						t.Errorf("group %d: %v", i, d.Err)
+					}
+				}
+				if after := dump(); (after == before) != (settings != nil) {
+					t.Errorf("before:\n%s\nafter:\n%s", before, after)
+				}
+				if _, err := s.Peek(context.Background(), groups[3]); err != nil {
+					t.Errorf("a look: %v", err)
+				}
+			})
+		})
+	}
+}
