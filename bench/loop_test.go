@@ -158,7 +158,7 @@ func (l *loop) seed(tb testing.TB, a ask) {
 	for g := range together {
 		wg.Go(func() {
 			for i := g; i < len(l.traffic.names); i += together {
-				for range 5 {
+				for range 50 {
 					if _, errs[g] = a(ctx, l.traffic.names[i]); errs[g] == nil {
 						break
 					}

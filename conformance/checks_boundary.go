@@ -112,7 +112,11 @@ func (w *checkWorld) boundariesOfWindow(a algorithm.Algorithm, period algorithm.
 		slices.Sort(instants)
 		for _, at := range slices.Compact(instants) {
 			w.setClock(at)
-			for _, cost := range []int64{0, 1, 2, capacity - 1, capacity, capacity + 1} {
+			costs := []int64{0, 1, capacity, capacity - 1, capacity + 1, 2}
+			if quick() {
+				costs = costs[:3]
+			}
+			for _, cost := range costs {
 				w.peek(checkOp("window", "", a, cost))
 			}
 		}

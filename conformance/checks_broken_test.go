@@ -3,30 +3,24 @@ package conformance_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/benbjohnson/clock"
-	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/conformance"
 	"github.com/weirgo/weir/store"
 )
 
-// broken are stores with one fault each, and the checks that are meant for it.
-var broken = []struct {
+// brokenStore is a store with one fault, and the checks that are meant for it.
+type brokenStore struct {
 	name  string
 	fault func(f *faultyStore)
 	meant []string
-}{
+}
+
+var broken = []brokenStore{
 	{"a peek writes", func(f *faultyStore) {
 		f.peek = func(ctx context.Context, ops []store.Op) (algorithm.Instant, error) {
 			at, _, err := f.plainStore.Apply(ctx, ops)
@@ -374,150 +368,4 @@ func specText(a algorithm.Algorithm) string {
 		b.WriteString(time.Duration(p).String() + " ")
 	}
 	return b.String()
-}
-
-// mutant is a broken store, and the checks that are meant for it.
-type mutant struct {
-	name  string
-	cfg   *conformance.Config
-	open  conformance.Opener
-	meant []string
-}
-
-func mutants() (all []mutant) {
-	for _, b := range broken {
-		all = append(all, mutant{b.name, nil, func(clk clock.Clock) store.Store {
-			f := &faultyStore{plainStore: newPlainStore(clk)}
-			b.fault(f)
-			return f
-		}, b.meant})
-	}
-	for _, b := range brokenTexts {
-		all = append(all, mutant{b.name, b.limits.config(), func(clk clock.Clock) store.Store {
-			s := newTextStore(clk, b.limits)
-			b.fault(s)
-			return s
-		}, b.meant})
-	}
-	return append(all, mutant{"a bound limit charges twice", nil, func(clk clock.Clock) store.Store {
-		return &boundStore{newPlainStore(clk), 2}
-	}, []string{"boundary/bound-limit", "model/random-history"}})
-}
-
-func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {
-	expectFailures(t)
-	setRapid(t, "seed", "1")
-	proven := map[string]bool{}
-	var golden strings.Builder
-	for _, m := range mutants() {
-		t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
-			checks := map[string]conformance.Check{}
-			for _, c := range m.cfg.Checks() {
-				checks[c.Name] = c
-			}
-			for i, name := range m.meant {
-				proven[name] = true
-				c, found := checks[name]
-				if !found {
-					t.Fatalf("there is no check %q", name)
-				}
-				err := c.Verify(m.open)
-				for tries := 1; err == nil && tries < 5 && byChance(c); tries++ {
-					err = c.Verify(m.open)
-				}
-				if err == nil || errors.Is(err, conformance.ErrSkipped) {
-					t.Errorf("%s does not catch it: %v", name, err)
-					continue
-				}
-				mustTellAStory(t, c, err.Error())
-				if i == 0 {
-					fmt.Fprintf(&golden, "%s\n\t%s: %s\n", m.name, c.Name, brokenBy(c, err.Error()))
-				}
-			}
-		})
-	}
-	for _, c := range conformance.Checks() {
-		if !proven[c.Name] {
-			t.Errorf("no broken store proves that %s can fail", c.Name)
-		}
-	}
-	if !t.Failed() {
-		mustBeGolden(t, "testdata/mutants-stores.golden", golden.String())
-	}
-}
-
-// mustTellAStory fails where a failure leaves out what leads to the cause.
-func mustTellAStory(t *testing.T, c conformance.Check, text string) {
-	t.Helper()
-	if strings.Contains(text, "panic") {
-		return
-	}
-	for _, part := range []string{c.Name, "(" + c.Property + ")", "rule:      " + c.Rule, "check:     conformance/", "got:  ", "want: ", "story, by the clock in µs:"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s fails without saying %q:\n%s", c.Name, part, text)
-		}
-	}
-	if place := regexp.MustCompile(`check:     conformance/(\S+\.(go|txt)):\d+`).FindStringSubmatch(text); place == nil {
-		t.Errorf("%s fails without saying where:\n%s", c.Name, text)
-	} else if _, err := os.Stat(place[1]); err != nil {
-		t.Errorf("%s: %v", c.Name, err)
-	}
-}
-
-// byChance reports whether a check depends on what happens at the same time.
-func byChance(c conformance.Check) bool {
-	switch first, _, _ := strings.Cut(c.Name, "/"); first {
-	case "concurrent", "linear":
-		return true
-	}
-	return slices.Contains([]string{"context/ending", "close/while-in-use", "able/own-clock"}, c.Name)
-}
-
-// brokenBy is the line of a failure that says what has broken the rule. Where the
-// order of concurrent calls decides what it says, it is left out.
-func brokenBy(c conformance.Check, text string) string {
-	if byChance(c) && !strings.HasPrefix(c.Name, "able/") {
-		return "(what it says depends on who was first)"
-	}
-	return brokenLine(text)
-}
-
-func brokenLine(text string) string {
-	_, rest, found := strings.Cut(text, "broken by: ")
-	if !found {
-		rest = text
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
-	return line
-}
-
-// mustBeGolden compares with a file, or writes it.
-func mustBeGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not what came (-want +got); if that is right, run\n\tgo test ./conformance -update\n%s", file, diff)
-	}
-}
-
-var update = flag.Bool("update", false, "rewrite the golden files and the tables of the pages")
-
-// expectFailures keeps rapid from writing files about what is meant to fail, and
-// from making it as short as possible for long.
-func expectFailures(t *testing.T) {
-	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.shrinktime": "300ms"} {
-		before := flag.Lookup(name).Value.String()
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = flag.Set(name, before) })
-	}
 }

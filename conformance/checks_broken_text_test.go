@@ -26,6 +26,9 @@ var brokenTexts = []struct {
 	{"a life time is in another unit", textLimits{}, func(s *textStore) {
 		s.faults.life = func(d time.Duration) time.Duration { return 1000 * d }
 	}, []string{"stored/for-a-while"}},
+	{"a life time is set in a step of its own, which does not come", textLimits{}, func(s *textStore) {
+		s.faults.life = func(time.Duration) time.Duration { return 0 }
+	}, []string{"stored/for-a-while"}},
 	{"a life time is floored to whole seconds", textLimits{}, func(s *textStore) {
 		s.faults.life = func(d time.Duration) time.Duration { return max(time.Second, d.Truncate(time.Second)-time.Second) }
 	}, []string{"expiry/never-decides", "expiry/swept"}},

@@ -32,7 +32,10 @@ var damages = []string{
 func corruptTexts(a algorithm.Algorithm) (texts []string) {
 	others := []string{"1 2 3 4 5", "1 2 3 4", "1 2 3", "5 -1", "-5", "1:2", "5 4 3 2 1"}
 	checker, offered := a.(algorithm.StateChecker)
-	for _, text := range slices.Concat(damages, others) {
+	for i, text := range slices.Concat(damages, others) {
+		if quick() && i%3 > 0 {
+			continue
+		}
 		s, err := algorithm.ParseState(text)
 		if err != nil || offered && checker.CheckState(s) != nil {
 			texts = append(texts, text)

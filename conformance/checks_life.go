@@ -18,9 +18,9 @@ func lifeChecks() []Check {
 			"a call whose context has ended before gives the error of the context, and charges nothing", contextEnded),
 		checkOf("context/ending", "D4 X1",
 			"a call whose context ends while it runs is done as a whole or not at all, and not at all where the error is that of the context alone", contextEnding),
-		checkOf("close/then-closed", "B41",
+		checkOf("close/then-closed", "D3",
 			"Close is idempotent, and later calls of every other method return ErrClosed", closeThenClosed),
-		checkOf("close/while-in-use", "B41",
+		checkOf("close/while-in-use", "D3 H1",
 			"a call that runs while the store is closed is decided or gets ErrClosed", closeInUse),
 	}
 }

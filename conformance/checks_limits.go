@@ -83,8 +83,12 @@ func limitsRaised(w *checkWorld) {
 
 func limitsLowered(w *checkWorld) {
 	large, small := limitSpecs("50/1h"), limitSpecs("5/1h")
+	uses := []int64{1, 50, 4, 30}
+	if quick() {
+		uses = uses[:2]
+	}
 	for i := range small {
-		for _, used := range []int64{1, 4, 30, 50} {
+		for _, used := range uses {
 			w.startAt(checkStart)
 			before := store.Slot{Key: "a", Limit: "l", Algorithm: w.limit(large[i])}
 			after := store.Slot{Key: "a", Limit: "l", Algorithm: w.limit(small[i])}
@@ -121,7 +125,11 @@ func limitsBack(w *checkWorld) {
 	for i, spec := range mine {
 		w.startAt(checkStart)
 		s := store.Slot{Key: "a", Limit: "l", Algorithm: w.limit(spec)}
-		for left := int64(6); left >= 0; left-- {
+		steps := int64(7)
+		if quick() {
+			steps = 3
+		}
+		for left := int64(6); left >= 7-steps; left-- {
 			w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: 1}})
 			for j := i; j < len(others); j += len(mine) { // of the same kind
 				other := w.limit(others[j])
@@ -140,7 +148,7 @@ func limitsTurns(w *checkWorld) {
 		w.startAt(checkStart)
 		a, b := w.limit(spec), w.limit(limitSpecs("11/5h")[i])
 		var admitted int64
-		for turn := range 40 {
+		for turn := range max(12, min(40, scaled(40))) {
 			limit := a
 			if turn%2 == 1 {
 				limit = b

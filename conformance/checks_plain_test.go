@@ -100,5 +100,6 @@ func (p *plainStore) Close() error {
 
 // This is all that the test of a third-party store takes.
 func TestPlainStoreConforms(t *testing.T) {
+	t.Parallel()
 	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store { return newPlainStore(clk) }, nil)
 }

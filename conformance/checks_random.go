@@ -47,7 +47,7 @@ func (r *randomHistory) number(label string, from, to int) int {
 
 func (r *randomHistory) start() algorithm.Instant {
 	return rapid.SampledFrom([]algorithm.Instant{
-		0, 1, 999, checkStart, checkStart - 1, checkStart + 123_456, algorithm.MaxInstant - 400*24*3600*1_000_000,
+		0, 1, 999, 1 << 50, 1<<50 - 1, checkStart, checkStart - 1, checkStart + 123_456, algorithm.MaxInstant - 400*24*3600*1_000_000,
 	}).Draw(r.T, "start")
 }
 

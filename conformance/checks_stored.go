@@ -120,12 +120,14 @@ func storedLife(w *checkWorld) {
 			switch {
 			case !found:
 				w.wrong("nothing", "a state", "what is kept for %s, all of which was taken", checkSlotText(s))
-			case w.config().NeverForgets && got.Life != 0:
-				w.wrong(got.Life, "none", "the life time of a state in a store that never forgets")
-			case got.Life == 0 && !w.config().NeverForgets:
+			case got.Life == 0:
 				w.Skipf("Config.Inspect shows no life times")
-			case got.Life != 0 && (got.Life < least-slack || got.Life > most):
-				w.wrong(got.Life, fmt.Sprintf("%v to %v", least, most), "the life time of a state that is fresh in %v", ops[0].Outcome.ResetAfter)
+			case w.config().NeverForgets:
+				if got.Life != algorithm.Never {
+					w.wrong(got.Life, "never", "the end of a state in a store that never forgets")
+				}
+			case got.Life < least-slack || got.Life > most:
+				w.wrong(waitText(got.Life), fmt.Sprintf("%v to %v", least, most), "the life time of a state that is fresh in %v", ops[0].Outcome.ResetAfter)
 			}
 		}
 	}

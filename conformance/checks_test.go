@@ -107,6 +107,7 @@ func TestVerifySaysWhatDoesNotApply(t *testing.T) {
 }
 
 func TestVerifyWorksOutsideGoTest(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds a command, which takes some seconds")
 	}
@@ -118,6 +119,7 @@ func TestVerifyWorksOutsideGoTest(t *testing.T) {
 }
 
 func TestWaivedCheckIsSkippedWithItsReason(t *testing.T) {
+	quickly(t)
 	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
 		f := &faultyStore{plainStore: newPlainStore(clk)}
 		f.rewrite = func(op *store.Op) { op.Key = op.Key[:min(200, len(op.Key))] }
@@ -125,12 +127,22 @@ func TestWaivedCheckIsSkippedWithItsReason(t *testing.T) {
 	}, &conformance.Config{Waive: map[string]string{"key/long": "keys are cut off at 200 bytes"}})
 }
 
+// quickly has a test run the quick profile, whatever was asked for.
+func quickly(t *testing.T) {
+	t.Helper()
+	setFlag(t, "test.short", "true")
+	setFlag(t, "rapid.checks", "100")
+}
+
 // The tests below that must fail run as a process of their own.
 const failing = "WEIR_CONFORMANCE_MUST_FAIL"
 
-func mustFailWith(t *testing.T, parts ...string) {
+func mustFailWith(t *testing.T, parts ...string) { t.Helper(); mustFailIn(t, "", parts...) }
+
+// mustFailIn is mustFailWith for some of the subtests.
+func mustFailIn(t *testing.T, subtests string, parts ...string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-rapid.nofailfile", "-rapid.shrinktime=300ms")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$"+subtests, "-test.v", "-rapid.nofailfile", "-rapid.shrinktime=300ms")
 	cmd.Env = append(os.Environ(), failing+"=1")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -144,8 +156,9 @@ func mustFailWith(t *testing.T, parts ...string) {
 }
 
 func TestUnknownWaiverFails(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(failing) == "" {
-		mustFailWith(t, `Config.Waive names "key/lang", and there is no such check`)
+		mustFailIn(t, "/^waived$", `Config.Waive names "key/lang", and there is no such check`)
 		return
 	}
 	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store { return newPlainStore(clk) },
@@ -153,8 +166,9 @@ func TestUnknownWaiverFails(t *testing.T) {
 }
 
 func TestRandomHistoryFailsWithASeedAndAStory(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(failing) == "" {
-		mustFailWith(t, "--- FAIL: "+t.Name()+"/model/random-history", "-rapid.seed=", "model/random-history (P3)", "story, by the clock in µs:")
+		mustFailIn(t, "/^model$", "--- FAIL: "+t.Name()+"/model/random-history", "-rapid.seed=", "model/random-history (P3)", "story, by the clock in µs:")
 		return
 	}
 	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {

@@ -85,7 +85,7 @@ func (l textLimits) config() *conformance.Config {
 			if err != nil {
 				panic(err)
 			}
-			stored := conformance.Stored{Text: e.text}
+			stored := conformance.Stored{Text: e.text, Life: algorithm.Never}
 			if e.until != 0 {
 				stored.Life = time.Duration(e.until-now) * time.Microsecond
 			}
@@ -259,6 +259,7 @@ func (s *textStore) Close() error {
 // A store passes with all that it can do, and with each thing that it cannot,
 // declared.
 func TestDeclaredAbilitiesAreChecked(t *testing.T) {
+	quickly(t)
 	for name, limits := range map[string]textLimits{
 		"everything":    {},
 		"own clock":     {ownClock: true},
@@ -269,6 +270,7 @@ func TestDeclaredAbilitiesAreChecked(t *testing.T) {
 		"next to none":  {ownClock: true, oneOp: true, builtInOnly: true, neverForgets: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store { return newTextStore(clk, limits) }, limits.config())
 		})
 	}
@@ -276,6 +278,7 @@ func TestDeclaredAbilitiesAreChecked(t *testing.T) {
 
 // What is skipped says why, and what is declared is not skipped.
 func TestSkippedChecksSayWhy(t *testing.T) {
+	quickly(t)
 	limits := textLimits{oneOp: true}
 	for _, c := range limits.config().Checks() {
 		err := c.Verify(func(clk clock.Clock) store.Store { return newTextStore(clk, limits) })

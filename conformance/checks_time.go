@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -15,6 +16,8 @@ func timeChecks() []Check {
 			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds).needing(needsClock),
 		checkOf("clock/epoch", "C7",
 			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch).needing(needsClock),
+		checkOf("clock/powers-of-two", "C7 T3",
+			"a fresh key is fresh at every instant, also beside those at which a number gets longer or a float coarser", clockPowers).needing(needsClock),
 		checkOf("expiry/never-decides", "T1 T2",
 			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps).needing(needsClock),
 		checkOf("expiry/clock-behind", "T1 C2",
@@ -63,6 +66,34 @@ func clockEpoch(w *checkWorld) {
 			capacity := checkCapacity(a)
 			w.mustBe(true, checkOp("a", limit, a, capacity))
 			w.mustBe(false, checkOp("a", limit, a, 1))
+		}
+	}
+}
+
+// clockPowers takes all of fresh keys around each power of two. A limiter that
+// computes with floats may find a key used there that was not, or not find it used.
+func clockPowers(w *checkWorld) {
+	step := 1
+	if quick() {
+		step = 7
+	}
+	w.startAt(0)
+	for power := 10; power < 53; power += step {
+		limit := "l" + strconv.Itoa(power)
+		for i, at := range []algorithm.Instant{1<<power - 1, 1 << power, 1<<power + 1} {
+			if at > algorithm.MaxInstant {
+				return
+			}
+			w.setClock(at)
+			k := w.kinds()[(power+i)%len(w.kinds())]
+			for j, a := range []algorithm.Algorithm{k.limits[1], algorithm.Must(algorithm.ParseSpec("gcra:10/1s"))} {
+				s := store.Slot{Key: strconv.Itoa(i), Limit: limit + string(rune('a'+j)), Algorithm: a}
+				capacity := checkCapacity(a)
+				w.mustRemain(s, capacity)
+				w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: 1}})
+				w.apply(store.Op{Slot: s, Request: algorithm.Request{Cost: capacity - 1}})
+				w.apply(store.Op{Slot: s, Request: algorithm.Request{Cost: 1}})
+			}
 		}
 	}
 }

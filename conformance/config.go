@@ -68,8 +68,8 @@ type Config struct {
 type Stored struct {
 	// Text is the state, as State.AppendText writes it.
 	Text string
-	// Life is how much longer the store keeps it; 0 where the store has no
-	// life times, or does not show them.
+	// Life is how much longer the store keeps it: algorithm.Never where that
+	// has no end, 0 where the store does not show it.
 	Life time.Duration
 }
 

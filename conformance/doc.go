@@ -20,7 +20,9 @@
 //
 // TestStore runs all checks against a store, each in a subtest, against stores
 // of its own. What a store adds to a decision of its algorithm, or loses of it,
-// is a failure: the pure functions of package algorithm say what is right.
+// is a failure: the pure functions of package algorithm say what is right. Config
+// says what a store cannot do, which is tested too, and how to look into it.
+// BenchmarkStore measures it. examples/filestore is a store with its test.
 //
 // # A script of your own
 //
@@ -31,8 +33,10 @@
 //
 // Each law and check is named for what it demands and carries its rule, one
 // sentence. Names are stable: checks can be waived by them, with a reason. The
-// short name in front of a law (P1, L2, M7 …) stands for a property: P for pure
-// functions and states, S for what may be admitted, L for waits, M for
-// monotony, E for equivalences, C for clocks, K for changed limits and I for
-// inputs.
+// short name in front of a law, and of a check's property (P1, L2, M7 …), stands for
+// what has to hold: P for pure functions and states, S for what may be admitted, L
+// for waits, M for monotony, E for equivalences, T for stored states, C for clocks,
+// K for changed limits, I for inputs, X for several limits at once, H for concurrent
+// callers, D for calls that fail and J for keys apart. docs/reference/conformance.md
+// lists them, and what tries to break each.
 package conformance

@@ -43,7 +43,10 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 			}
 			caught[b.law] = true
 			line := brokenLine(r.text.String())
-			fmt.Fprintf(&golden, "%s\n\t%s: %s\n", b.how, b.law, regexp.MustCompile(`[0-9]+`).ReplaceAllString(line, "N"))
+			if strings.Contains(b.law, "concurrent") {
+				line = "(what it says depends on who was first)"
+			}
+			fmt.Fprintf(&golden, "%s\n\t%s: %s\n", b.how, b.law, anyNumber.ReplaceAllString(line, "N"))
 		})
 	}
 	for _, l := range conformance.Laws() {
@@ -55,6 +58,9 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 		mustBeGolden(t, "testdata/mutants-laws.golden", golden.String())
 	}
 }
+
+// anyNumber is a number or a length of time that was drawn.
+var anyNumber = regexp.MustCompile(`[0-9][0-9.hmsnµ]*`)
 
 func lawNamed(t *testing.T, name string) conformance.Law {
 	t.Helper()
@@ -69,6 +75,7 @@ func lawNamed(t *testing.T, name string) conformance.Law {
 
 // TestLawsHoldForASoundAlgorithm checks that the suite raises no false alarm.
 func TestLawsHoldForASoundAlgorithm(t *testing.T) {
+	t.Parallel()
 	conformance.TestAlgorithm(t, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(3), 5)))
 }
 
@@ -85,7 +92,13 @@ func TestLawsHaveNamesAndRules(t *testing.T) {
 // setRapid sets a flag of rapid until the test ends.
 func setRapid(t *testing.T, name, value string) {
 	t.Helper()
-	f := flag.Lookup("rapid." + name)
+	setFlag(t, "rapid."+name, value)
+}
+
+// setFlag sets a flag until the test ends.
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	f := flag.Lookup(name)
 	before := f.Value.String()
 	if err := flag.Set(f.Name, value); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -18,8 +19,10 @@ import (
 //go:embed testdata/*.txt
 var timelineFiles embed.FS
 
-// timelineChecks makes one check of each file.
-func timelineChecks() []Check {
+// timelineChecks makes one check of each file, which is read once.
+var timelineChecks = sync.OnceValue(readTimelines)
+
+func readTimelines() []Check {
 	const folder = "testdata"
 	files, err := timelineFiles.ReadDir(folder)
 	if err != nil {
