@@ -28,6 +28,7 @@ const callerEnv = "WEIR_ACCEPTANCE_CALLER"
 // mixed costs, and then for one unit until it is denied.
 type job struct {
 	Spec, Key string
+	Units     int64 // of the limit
 	Share     int
 	Callers   int
 	Mixed     int
@@ -93,7 +94,9 @@ func serveJobs(task string) error {
 // be made.
 func connectAtLast(library, addr string, share int) (s *serverStore, closeBoth func(), err error) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		s, closeBoth, err = connect(library, dial{addr: addr}, &storeOptions{Share: share, Timeout: patience})
+		opts := withQuotaLua()
+		opts.Share, opts.Timeout = share, patience
+		s, closeBoth, err = connect(library, dial{addr: addr}, opts)
 		if err == nil {
 			return s, closeBoth, nil
 		}
@@ -101,8 +104,19 @@ func connectAtLast(library, addr string, share int) (s *serverStore, closeBoth f
 	return nil, nil, err
 }
 
+// algorithm is that of Spec, which may also be a word for one of a user.
+func (j job) algorithm() (algorithm.Algorithm, error) {
+	switch j.Spec {
+	case "own Lua":
+		return quota{limit: j.Units, length: time.Hour}, nil
+	case "without Lua":
+		return plainQuota{quota{limit: j.Units, length: time.Hour}}, nil
+	}
+	return algorithm.ParseSpec(j.Spec)
+}
+
 func (j job) do(s *serverStore) (all tally, err error) {
-	a, err := algorithm.ParseSpec(j.Spec)
+	a, err := j.algorithm()
 	if err != nil {
 		return tally{}, err
 	}

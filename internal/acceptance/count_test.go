@@ -68,12 +68,7 @@ func TestCutConnectionsLeaveNoDoubt(t *testing.T) {
 				}
 			})
 			doubts += sum.Unknown
-			if sum.Other != 0 {
-				t.Errorf("errors that must not be: %+v", sum)
-			}
-			if sum.Acknowledged > unitsOfAll || sum.Acknowledged+sum.Unknown < unitsOfAll {
-				t.Errorf("%d units were acknowledged and %d are in doubt, of %d", sum.Acknowledged, sum.Unknown, unitsOfAll)
-			}
+			sum.mustBeCovered(t, j.Units)
 		})
 		if killed.Load() == 0 || doubts == 0 {
 			t.Errorf("%d connections were cut, and left %d units in doubt: this test shows nothing", killed.Load(), doubts)
@@ -81,21 +76,29 @@ func TestCutConnectionsLeaveNoDoubt(t *testing.T) {
 	})
 }
 
-// countEach runs f for each algorithm, with calls that are shared and calls that are
-// not; with a faulty server it does so with every other combination, unless asked
-// for more.
+// countEach runs f for each algorithm, those of a user included, with calls that are
+// shared and calls that are not; with a faulty server it does so with every other
+// combination, unless asked for more.
 func countEach(t *testing.T, e *env, faulty bool, f func(t *testing.T, j job)) {
-	for i, name := range kindNames {
+	for i, name := range append([]string{"own Lua", "without Lua"}, kindNames...) {
 		for share := range 2 { // 0 is the default, 1 switches sharing off
 			if skip := i + share + len(e.library); faulty && rounds() == 1 && skip%2 == 0 {
 				continue
 			}
+			j := job{Units: unitsOfAll, Share: share, Callers: callersOfProcess, Mixed: 2}
+			switch name {
+			case "without Lua": // two round trips and more for each decision
+				j.Units, j.Callers = unitsOfAll/10, callersOfProcess/4
+				fallthrough
+			case "own Lua":
+				j.Spec = name
+			default:
+				j.Spec = specOf(name, unitsOfAll, long())
+			}
 			for round := range rounds() {
 				t.Run(fmt.Sprintf("%s/share %d/%d", name, share, round), func(t *testing.T) {
-					f(t, job{
-						Spec: specOf(name, unitsOfAll, long()), Key: t.Name(), Share: share,
-						Callers: callersOfProcess, Mixed: 2,
-					})
+					j.Key = t.Name()
+					f(t, j)
 				})
 			}
 		}
@@ -105,12 +108,27 @@ func countEach(t *testing.T, e *env, faulty bool, f func(t *testing.T, j job)) {
 // mustBeSpent checks that exactly the limit was taken, also by what the server says.
 func mustBeSpent(t *testing.T, e *env, j job, sum tally) {
 	t.Helper()
-	if sum.Acknowledged != unitsOfAll {
-		t.Errorf("%d units were admitted, of %d", sum.Acknowledged, unitsOfAll)
+	if sum.Acknowledged != j.Units {
+		t.Errorf("%d units were admitted, of %d", sum.Acknowledged, j.Units)
 	}
-	a := longest(strings.Split(j.Spec, ":")[0], unitsOfAll)
+	a, err := j.algorithm()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if left := remaining(t, e.store(t, nil), slotOf(j.Key, a)); left != 0 {
 		t.Errorf("%d units are left", left)
+	}
+}
+
+// mustBeCovered checks that the limit lies between what was acknowledged and that with
+// what is in doubt.
+func (t tally) mustBeCovered(tb testing.TB, limit int64) {
+	tb.Helper()
+	if t.Other != 0 {
+		tb.Errorf("errors that must not be: %+v", t)
+	}
+	if t.Acknowledged > limit || t.Acknowledged+t.Unknown < limit {
+		tb.Errorf("%d units were acknowledged and %d are in doubt, of %d", t.Acknowledged, t.Unknown, limit)
 	}
 }
 

@@ -53,11 +53,11 @@ func await(tb testing.TB, what string, yes func() bool) {
 	}
 }
 
-// rounds is how often a test repeats: once, and as many times more as -rapid.checks
-// is above its default of 100. So `make long` repeats everything.
+// rounds is how often a test repeats: once, and more often where -rapid.checks asks
+// for thousands. So `make long` repeats what happens by chance.
 func rounds() int {
 	checks, _ := flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int)
-	return max(1, checks/100)
+	return max(1, checks/1000)
 }
 
 // kind names the errors of this project that err is.

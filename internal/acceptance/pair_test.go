@@ -207,12 +207,12 @@ func remaining(tb testing.TB, s store.Store, slot store.Slot) int64 {
 	return ops[0].Outcome.Remaining
 }
 
-// mustApply applies ops, which must not fail.
+// mustApply applies ops, which must not fail. It may be called from any goroutine.
 func mustApply(tb testing.TB, s store.Store, ops ...store.Op) (committed bool) {
 	tb.Helper()
 	_, committed, err := s.Apply(context.Background(), ops)
 	if err != nil {
-		tb.Fatalf("apply: %v", err)
+		tb.Errorf("apply: %v", err)
 	}
 	return committed
 }

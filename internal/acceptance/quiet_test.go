@@ -3,7 +3,6 @@ package acceptance_test
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,132 +11,157 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// writers are the commands of scripts that change something.
-var writers = regexp.MustCompile(`(?i) lua\] "(set|del|pexpire|rpush|lpush|lset|ltrim|unlink|expire)"`)
-
-// TestDenialsAndLooksWriteNothing: no command that writes, and no change of the time
-// to live, whatever the algorithm and however the ops travel.
-func TestDenialsAndLooksWriteNothing(t *testing.T) {
-	each(t, allPairs(), nil, func(t *testing.T, e *env) {
-		ctx := context.Background()
-		s := e.store(t, nil)
-		seen := e.server.Monitor(t)
-		for _, spec := range everySpec("5", "400h") {
-			a := algorithm.Must(algorithm.ParseSpec(spec))
-			mustApply(t, s, op("user", "", a, 5))
-			if lines := seen.Lines(); !writers.MatchString(strings.Join(lines, "\n")) {
-				t.Fatalf("%s: an admission shows no write: the test sees nothing\n%s", spec, strings.Join(lines, "\n"))
-			}
-			keys := e.server.Do("KEYS", "*").([]any)
-			before := lives(e, keys)
-			other := op("somebody else", "", a, 1) // that alone would be admitted
-			for what, quiet := range map[string]func() error{
-				"denial":        func() error { _, _, err := s.Apply(ctx, []store.Op{op("user", "", a, 1)}); return err },
-				"impossible":    func() error { _, _, err := s.Apply(ctx, []store.Op{op("user", "", a, 1<<62)}); return err },
-				"cost 0":        func() error { _, _, err := s.Apply(ctx, []store.Op{op("user", "", a, 0)}); return err },
-				"cost 0, fresh": func() error { _, _, err := s.Apply(ctx, []store.Op{op("nobody", "", a, 0)}); return err },
-				"peek":          func() error { _, err := s.Peek(ctx, []store.Op{op("user", "", a, 1)}); return err },
-				"peek, fresh":   func() error { _, err := s.Peek(ctx, []store.Op{op("nobody", "", a, 1)}); return err },
-				"refused take":  func() error { _, _, err := s.Apply(ctx, []store.Op{other, op("user", "", a, 1)}); return err },
-				"peek of two":   func() error { _, err := s.Peek(ctx, []store.Op{other, op("nobody", "", a, 1)}); return err },
-			} {
-				seen.Lines()
-				if err := quiet(); err != nil {
-					t.Fatalf("%s, %s: %v", spec, what, err)
-				}
-				if lines := strings.Join(seen.Lines(), "\n"); writers.MatchString(lines) || !strings.Contains(lines, "lua]") {
-					t.Errorf("%s, %s: the server ran\n%s", spec, what, lines)
-				}
-			}
-			if after := lives(e, keys); after != before {
-				t.Errorf("%s: the keys expire at %s, and did at %s", spec, after, before)
-			}
-		}
-	})
-}
-
-// lives is when keys expire.
-func lives(e *env, keys []any) string {
-	var all []string
-	for _, key := range keys {
-		all = append(all, fmt.Sprint(e.server.Do("PEXPIRETIME", key.(string))))
-	}
-	return strings.Join(all, " ")
-}
-
-// everySpec is each algorithm with a limit for a period.
-func everySpec(limit, period string) []string {
-	var all []string
-	for _, name := range []string{"gcra", "token-bucket", "leaky-bucket", "fixed-window", "sliding-log", "sliding-counter"} {
-		all = append(all, name+":"+limit+"/"+period)
+// quietKinds are a limit of 10 of each algorithm, with those of a user: one without
+// Lua and one with it.
+func quietKinds() map[string]algorithm.Algorithm {
+	all := map[string]algorithm.Algorithm{"without Lua": plainQuota{quota{limit: 10, length: time.Hour}}, "own Lua": quota{limit: 10, length: time.Hour}}
+	for _, name := range kindNames {
+		all[name] = longest(name, 10)
 	}
 	return all
 }
 
-// TestScriptsTouchDeclaredKeysOnly: what a script reads and writes is among its KEYS.
-func TestScriptsTouchDeclaredKeysOnly(t *testing.T) {
-	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
-		s := e.store(t, nil)
-		seen := e.server.Monitor(t)
-		touched := regexp.MustCompile(`(?i) lua\] "(?:get|set|llen|lrange|lindex|lset|ltrim|lpush|rpush|pexpire|del)" "((?:[^"\\]|\\.)*)"`)
-		for _, spec := range everySpec("5", "1h") {
-			a := algorithm.Must(algorithm.ParseSpec(spec))
-			for range 7 {
-				if _, _, err := s.Apply(context.Background(), []store.Op{op("a user", "x", a, 1), op("another", "", a, 2)}); err != nil {
-					t.Fatal(err)
+// plainQuota is quota under a name for which nobody has a script.
+type plainQuota struct{ quota }
+
+func (q plainQuota) Spec() algorithm.Spec {
+	s := q.quota.Spec()
+	s.Kind = "test-plain-quota/1"
+	return s
+}
+
+// TestRefusalsAndLooksWriteNothing: what does not admit anything sends no command that
+// writes, changes no life time, and touches no key but those that it declares.
+func TestRefusalsAndLooksWriteNothing(t *testing.T) {
+	each(t, allPairs(), nil, func(t *testing.T, e *env) {
+		s := e.store(t, withQuotaLua())
+		for name, a := range quietKinds() {
+			t.Run(name, func(t *testing.T) {
+				e.server.Do("FLUSHALL")
+				free := longest("gcra", 10)
+				take := []store.Op{op("user", "limit", a, 3)}
+				monitor := e.server.Monitor(t)
+				defer monitor.Stop()
+				mustApply(t, s, take...)
+				own := writtenBy(t, trace(t, monitor.Lines()))
+				if len(own) != 1 {
+					t.Fatalf("a charge writes %v", own)
 				}
-			}
-			if _, _, err := s.Apply(context.Background(), []store.Op{op("a user", "x", a, 1)}); err != nil {
-				t.Fatal(err)
-			}
-			declared, checked := "", 0
-			for _, line := range seen.Lines() {
-				if !strings.Contains(line, " lua]") {
-					declared = line // the call, with its keys
-				} else if m := touched.FindStringSubmatch(line); m != nil {
-					checked++
-					if !strings.Contains(declared, `"`+m[1]+`"`) {
-						t.Errorf("%s: %s\nis not a key of\n%s", spec, line, declared)
+				for what, quiet := range map[string]func() (admitted bool){
+					"denied": func() bool { return mustApply(t, s, op("user", "limit", a, 8)) },
+					"never":  func() bool { return mustApply(t, s, op("user", "limit", a, 11)) },
+					"more than all numbers": func() bool {
+						return mustApply(t, s, op("user", "limit", a, 1<<62))
+					},
+					"cost 0": func() bool { mustApply(t, s, op("user", "limit", a, 0)); return false },
+					"peek": func() bool {
+						_, err := s.Peek(context.Background(), []store.Op{op("user", "limit", a, 2)})
+						return err != nil
+					},
+					"peek of what is denied": func() bool {
+						_, err := s.Peek(context.Background(), []store.Op{op("user", "limit", a, 9)})
+						return err != nil
+					},
+					"denied with others": func() bool {
+						return mustApply(t, s, op("user", "free", free, 1), op("user", "limit", a, 8), op("new", "limit", a, 1))
+					},
+					"others are denied": func() bool {
+						return mustApply(t, s, op("user", "limit", a, 1), op("user", "free", free, 11))
+					},
+					"peek with others": func() bool {
+						_, err := s.Peek(context.Background(), []store.Op{op("user", "limit", a, 2), op("user", "free", free, 1)})
+						return err != nil
+					},
+					"cost 0 of a new key": func() bool { mustApply(t, s, op("new", "limit", a, 0)); return false },
+				} {
+					before := lives(e)
+					monitor.Lines()
+					if quiet() {
+						t.Errorf("%s: was admitted, or failed", what)
+					}
+					calls := trace(t, monitor.Lines())
+					if keys := writtenBy(t, calls); len(keys) > 0 || len(calls) == 0 {
+						t.Errorf("%s: %d calls write %v", what, len(calls), keys)
+					}
+					if after := lives(e); after != before {
+						t.Errorf("%s: life times were\n%sand are\n%s", what, before, after)
 					}
 				}
-			}
-			if checked == 0 {
-				t.Errorf("%s: no key was seen: the test sees nothing", spec)
-			}
+				// And what is admitted among others writes its own keys.
+				monitor.Lines()
+				if !mustApply(t, s, op("user", "limit", a, 1), op("user", "free", free, 0)) {
+					t.Error("was denied")
+				}
+				if keys := writtenBy(t, trace(t, monitor.Lines())); fmt.Sprint(keys) != fmt.Sprint(own) {
+					t.Errorf("a charge and a look write %v, want %v", keys, own)
+				}
+			})
 		}
 	})
 }
 
-// TestEveryKeyLivesAsLongAsItsDebt: a state has a time to live, no shorter than until
-// it is fresh and at most a second and a part of a millisecond longer, and is gone then.
-func TestEveryKeyLivesAsLongAsItsDebt(t *testing.T) {
+// TestRefusalsInASharedCallWriteNothing: of many Applies that travel in one call, only
+// those that are admitted write, and only their own keys.
+func TestRefusalsInASharedCallWriteNothing(t *testing.T) {
 	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
-		s := e.store(t, nil)
-		for _, period := range []string{"7µs", "300ms", "1500ms", "2147483647ms", "2147483648ms", "8760h"} {
-			for _, spec := range everySpec("60", period) {
-				a := algorithm.Must(algorithm.ParseSpec(spec))
-				slot := store.Slot{Key: "user", Limit: period, Algorithm: a}
-				ops := []store.Op{{Slot: slot, Request: algorithm.Request{Cost: 7}}}
-				at, _, err := s.Apply(context.Background(), ops)
-				if err != nil {
-					t.Fatal(err)
+		opts := withQuotaLua()
+		opts.InFlight, opts.Share = 1, 1000
+		s := e.store(t, opts)
+		learn(t, e, s)
+		for name, a := range quietKinds() {
+			if name == "without Lua" {
+				continue // does not travel with others
+			}
+			t.Run(name, func(t *testing.T) {
+				monitor := e.server.Monitor(t)
+				defer monitor.Stop()
+				var before string
+				key := func(attempt int, who string) string { return fmt.Sprint(who, attempt, " of ", name) }
+				last := 0
+				together(t, e, s, func(attempt int) [][]store.Op {
+					last = attempt
+					for _, who := range []string{"denied", "half"} {
+						mustApply(t, s, op(key(attempt, who), "", a, 9))
+					}
+					before = lives(e)
+					monitor.Lines()
+					return [][]store.Op{
+						{op(key(attempt, "denied"), "", a, 2)}, {op(key(attempt, "look"), "", a, 0)},
+						{op(key(attempt, "new"), "", a, 11)}, {op(key(attempt, "admitted"), "", a, 1)},
+						{op(key(attempt, "other"), "", a, 1), op(key(attempt, "half"), "", a, 2)},
+						{op(key(attempt, "denied"), "", a, 3)},
+						{op(key(attempt, "half"), "", a, 0), op(key(attempt, "with"), "", a, 4)},
+					}
+				})
+				keys := writtenBy(t, trace(t, monitor.Lines()))
+				admitted, with := false, false
+				for stored := range keys {
+					admitted = admitted || strings.Contains(stored, key(last, "admitted"))
+					with = with || strings.Contains(stored, key(last, "with"))
 				}
-				var key string
-				for _, one := range e.server.Do("KEYS", "*").([]any) {
-					if name := one.(string); strings.HasSuffix(name, ":"+a.Spec().Kind+":"+period) {
-						key = name
+				if !admitted || !with || len(keys) != 2 {
+					t.Errorf("%v are written, and two were admitted", keys)
+				}
+				after := lives(e)
+				for line := range strings.Lines(before) {
+					if !strings.Contains(after, line) {
+						t.Errorf("the life time has changed: %s in\n%s", line, after)
 					}
 				}
-				expires := e.server.Do("PEXPIRETIME", key).(int64) * 1000
-				fresh := int64(at) + int64(ops[0].Outcome.ResetAfter/time.Microsecond)
-				// The server takes its own reading, up to a millisecond earlier or some later.
-				if over := expires - fresh; over < 998_000 || over > 1_200_000 {
-					t.Errorf("%s: expires %d µs after it is fresh", spec, over)
-				}
-			}
+			})
 		}
-		await(t, "the keys of short limits are gone", func() bool {
-			return len(e.server.Do("KEYS", "*").([]any)) == 3*len(everySpec("", ""))
-		})
 	})
+}
+
+// lives is the life time and the value of all keys, one a line.
+func lives(e *env) string {
+	const all = `
+local out = {}
+local names = redis.call('KEYS', '*')
+table.sort(names)
+for _, name in ipairs(names) do
+  out[#out + 1] = name .. ' ' .. string.format('%.0f', redis.call('PEXPIRETIME', name)) .. ' ' .. redis.sha1hex(redis.call('DUMP', name))
+end
+return table.concat(out, '\n') .. '\n'`
+	return e.server.Do("EVAL", all, "0").(string)
 }
