@@ -237,7 +237,11 @@ func linearTable(history []*linearCall) string {
 			case o.Allowed:
 				answer = fmt.Sprintf("allowed\t%d of %d\t-\t%v", o.Remaining, o.Limit, o.ResetAfter)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", who, checkSlotText(op.Slot), op.Request.Cost, answer)
+			cost := fmt.Sprint(op.Request.Cost)
+			if c.verb == "reset" {
+				cost = ""
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", who, checkSlotText(op.Slot), cost, answer)
 		}
 	}
 	_ = t.Flush() // to memory

@@ -107,7 +107,7 @@ func (w *checkWorld) here() string {
 	for {
 		f, more := frames.Next()
 		switch name := filepath.Base(filepath.ToSlash(f.File)); name {
-		case "checks_story.go", "checks_world.go", "checks_call.go":
+		case "checks_story.go", "checks_world.go", "checks_call.go", "checks_crowd.go":
 		default:
 			return fmt.Sprintf("%s:%d", path.Join("conformance", name), f.Line)
 		}

@@ -71,6 +71,33 @@ func TestCheckFailureTellsTheStory(t *testing.T) {
 	}
 }
 
+// Of a history without an order it shows the shortest part, and what the last
+// call could have been told.
+func TestFailureOfAHistoryIsShort(t *testing.T) {
+	for _, m := range mutants() {
+		if m.name != "looks come from a copy that lags" {
+			continue
+		}
+		err := checkNamed(t, "linear/one-slot/gcra").Verify(m.open)
+		for tries := 0; err == nil && tries < 5; tries++ {
+			err = checkNamed(t, "linear/one-slot/gcra").Verify(m.open)
+		}
+		if err == nil {
+			t.Fatal("a store whose looks lag passes")
+		}
+		for _, part := range []string{"no order of concurrent calls", "alone have no order", "caller  asked  told", "after all of the others"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("the failure does not show %q:\n%v", part, err)
+			}
+		}
+		if n := strings.Count(err.Error(), "\n"); n > 40 {
+			t.Errorf("%d lines:\n%v", n, err)
+		}
+		return
+	}
+	t.Error("there is no such mutant")
+}
+
 func TestTimelineFailureShowsFileAndLine(t *testing.T) {
 	err := checkNamed(t, "timeline/take").Verify(func(clk clock.Clock) store.Store {
 		f := &faultyStore{plainStore: newPlainStore(clk)}

@@ -47,7 +47,8 @@ type Config struct {
 	NeverForgets bool
 
 	// Corrupt replaces what the store keeps for a slot with text, past the
-	// store. Without it nothing is known of how damage is met.
+	// store. Without it nothing is known of how damage is met. s is what
+	// newStore returned, here and below.
 	Corrupt func(t TB, s store.Store, slot store.Slot, text string)
 
 	// Inspect returns what the store keeps for a slot, past the store, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
 )
 
 // start is where clocks of tests begin: the start of a day.
@@ -60,30 +62,57 @@ func TestGatewaysWithClocksApartShareOneBudget(t *testing.T) {
 }
 
 // TestServerTimeIsTheTime: without a clock of their own, decisions are made at the time
-// of the server. (What the clocks of the callers show is not even sent.)
+// of the server. (What the clocks of the callers show is not even sent.) In memory, at
+// the instants that they name, they come out the same.
 func TestServerTimeIsTheTime(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
 		s := e.store(t, withQuotaLua())
-		now := func() algorithm.Instant {
-			parts := e.server.Do("TIME").([]any)
-			var seconds, micros int64
-			if _, err := fmt.Sscan(parts[0].(string)+" "+parts[1].(string), &seconds, &micros); err != nil {
-				t.Fatal(err)
-			}
-			return algorithm.Instant(seconds*1_000_000 + micros)
+		clock := &handClock{}
+		memory, err := memorystore.New(&memorystore.Options{Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer memory.Close()
+		limits := map[string]algorithm.Algorithm{
+			"without Lua": plainQuota{quota{limit: 3, length: 5 * time.Millisecond}},
+			"own Lua":     quota{limit: 3, length: 5 * time.Millisecond},
+		}
+		for _, name := range kindNames {
+			limits[name] = limitOf(name, 3, 5*time.Millisecond)
 		}
 		for range 20 * rounds() {
-			for name, a := range quietKinds() {
-				for _, ops := range [][]store.Op{{op("user", name, a, 1)}, {op("user", name, a, 1), op("user", "", longest("gcra", 5), 0)}} {
-					before := now()
-					at, _, err := s.Apply(context.Background(), ops)
-					if after := now(); err != nil || at < before || at > after {
+			for name, a := range limits {
+				for _, ops := range [][]store.Op{{op("user", name, a, 1)}, {op("user", name, a, 1), op("user", "beside", longest("gcra", 5), 0)}} {
+					before := serverTime(t, e)
+					at, committed, err := s.Apply(context.Background(), ops)
+					if after := serverTime(t, e); err != nil || at < before || at > after {
 						t.Fatalf("%s: decided at %d, between %d and %d: %v", name, at, before, after, err)
+					}
+					again := slices.Clone(ops)
+					clock.set(at)
+					if _, wanted, err := memory.Apply(context.Background(), again); err != nil || wanted != committed {
+						t.Errorf("%s at %d: committed %v, in memory %v, %v", name, at, committed, wanted, err)
+					}
+					for i := range ops {
+						if ops[i].Outcome != again[i].Outcome {
+							t.Errorf("%s at %d: %+v, in memory %+v", name, at, ops[i].Outcome, again[i].Outcome)
+						}
 					}
 				}
 			}
 		}
 	})
+}
+
+// serverTime is what the clock of the server shows.
+func serverTime(t *testing.T, e *env) algorithm.Instant {
+	t.Helper()
+	parts := e.server.Do("TIME").([]any)
+	var seconds, micros int64
+	if _, err := fmt.Sscan(parts[0].(string)+" "+parts[1].(string), &seconds, &micros); err != nil {
+		t.Fatal(err)
+	}
+	return algorithm.Instant(seconds*1_000_000 + micros)
 }
 
 // TestNoOrderOfClockReadingsGrantsUnits: gateways whose clocks step back and forth by

@@ -82,6 +82,7 @@ func TestNamesDoNotJoin(t *testing.T) {
 			{"type", "example"}, {"type_example", ""}, {"typeexample", ""}, {"type:example", ""}, {"type", "_example"},
 			{"a", "b:c"}, {"a:b", "c"}, {"a", "b:gcra/1:c"}, {"a:gcra/1:b", "c"}, {"a:gcra/1", "b:c"}, {"{a}", "b:c"},
 			{"a", ":"}, {"a:", ""}, {"a", ""}, {"a", "%3A"}, {"a", "%"}, {"a", "{b}"}, {"a{b}", ""}, {"a", "\x00"}, {"a\x00", ""},
+			{"{a}x", "b:gcra/1:c"}, {"{a}x:gcra/1:b", "c"}, {"{a}x:gcra/1", "b:c"}, {"{a}", "x"}, {"{a}x", ""},
 		}
 		for round := range 2 {
 			for _, slot := range slots {
@@ -106,7 +107,7 @@ func TestNamesDoNotJoin(t *testing.T) {
 		}
 		var seen [][2]string
 		for range 500 * rounds() {
-			slot := [2]string{"x" + join(), join()}
+			slot := [2]string{[]string{"x", "{a}", "{a", "a}"}[random.IntN(4)] + join(), join()}
 			if admitted, known := mustApply(t, s, op(slot[0], slot[1], a, 1)), slices.Contains(seen, slot); admitted == known {
 				t.Fatalf("%q: admitted %v, seen before %v", slot, admitted, known)
 			}

@@ -46,7 +46,7 @@ func (w *wire) inspect(t conformance.TB, s store.Store, slot store.Slot) (confor
 	t.Helper()
 	name := s.(*Store).name(&slot)
 	reply, err := w.Do(context.Background(), &Command{Args: []string{"PTTL", name}})
-	ms, parseErr := strconv.Atoi(reply)
+	ms, parseErr := strconv.ParseInt(reply, 10, 64)
 	if err != nil || parseErr != nil {
 		t.Fatalf("PTTL: %q, %v", reply, err)
 	}
