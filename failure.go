@@ -54,22 +54,27 @@ type guard struct {
 }
 
 func newGuard(s store.Store, o *Options) guard {
-	g := guard{store: s, mode: o.OnFailure, local: o.Local, timeout: timeoutOf(s, o.Timeout)}
+	g := guard{mode: o.OnFailure}
+	g.store, g.timeout = inTime(s, o.Timeout)
 	if o.Local != nil {
-		g.patient = timeoutOf(o.Local, o.Timeout)
+		g.local, g.patient = inTime(o.Local, o.Timeout)
 	}
 	return g
 }
 
-// timeoutOf is how long a call to s may take; 0 for a store that never waits.
-func timeoutOf(s store.Store, wanted time.Duration) time.Duration {
+// inTime returns a store and how long its calls may take: 0 for one that never waits,
+// and for one that watches the time itself.
+func inTime(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
 	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
-		return 0
+		return s, 0
 	}
-	if wanted == 0 {
-		return defaultTimeout
+	if timeout == 0 {
+		timeout = defaultTimeout
 	}
-	return wanted
+	if timed, is := s.(store.Timed); is {
+		return timed.Within(timeout), 0
+	}
+	return s, timeout
 }
 
 // ask applies ops, or peeks. cause is the failure that the mode stood in for.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,6 +174,37 @@ func TestStoreThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// watching is a store that watches the time of its calls.
+type watching struct {
+	store.Store
+	within []time.Duration
+}
+
+func (w *watching) Within(timeout time.Duration) store.Store {
+	w.within = append(w.within, timeout)
+	return &failing{Store: w.Store, err: store.ErrUnavailable}
+}
+
+// TestStoreThatWatchesTheTimeIsToldIt: and is asked with the caller's own context, which
+// then costs nothing.
+func TestStoreThatWatchesTheTimeIsToldIt(t *testing.T) {
+	main, local := &watching{Store: memory(t)}, &watching{Store: memory(t)}
+	for _, timeout := range []time.Duration{0, time.Second} {
+		l, err := weir.New(main, fivePerMinute, &weir.Options{Timeout: timeout, OnFailure: weir.Local, Local: local})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Both fail only in what Within returned.
+		if _, err := l.Allow(context.Background(), "k"); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%v: %v", timeout, err)
+		}
+	}
+	want := []time.Duration{100 * time.Millisecond, time.Second}
+	if !slices.Equal(main.within, want) || !slices.Equal(local.within, want) {
+		t.Errorf("within %v and %v, want %v", main.within, local.within, want)
+	}
 }
 
 func TestOpenStillDeniesWhatNoStateCouldAdmit(t *testing.T) {

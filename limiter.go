@@ -69,7 +69,7 @@ func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) 
 	_, fresh := a.Step(algorithm.State{}, 0, algorithm.Request{})
 	l.most = fresh.Limit
 	l.ops.New = func() any { return new([1]store.Op) }
-	if binder, offered := s.(store.Binder); offered && l.timeout == 0 {
+	if binder, offered := l.store.(store.Binder); offered && l.timeout == 0 {
 		bound, err := binder.Bind(opts.Name, a)
 		if err != nil {
 			return nil, err

@@ -105,6 +105,16 @@ type Immediate interface {
 	Immediate() bool
 }
 
+// Timed is an optional interface of a Store that can watch the time of its calls for
+// less than a context costs.
+type Timed interface {
+	Store
+	// Within returns the same store, with a time-out above 0 for each Apply, Peek
+	// and Reset. What has no answer after it ends as if ctx had ended, but with an
+	// error that matches ErrUnavailable where nothing can have been changed.
+	Within(timeout time.Duration) Store
+}
+
 // Clock tells the time. Stores that take one cut its readings down to whole
 // microseconds and answer with an error where a reading lies outside
 // [algorithm.InstantOf]. It must be safe for concurrent use.

@@ -31,6 +31,7 @@ type Server struct {
 	args    []string // the file of settings and Config.Args
 	dir     string
 	addr    string
+	bus     string      // the port of a node of a cluster for the others, or ""
 	tls     *tls.Config // nil without TLS
 
 	mu      sync.Mutex
@@ -55,6 +56,10 @@ func Start(tb testing.TB, kind Kind, cfg *Config) *Server {
 	s := &Server{tb: tb, kind: kind, program: find(tb, kind), dir: tempDir(tb)}
 	tb.Cleanup(s.close)
 	s.addr = reservePort(tb)
+	if cfg.Cluster {
+		// The usual one is 10,000 above the port, which may be none.
+		_, s.bus, _ = net.SplitHostPort(reservePort(tb))
+	}
 	if err := s.configure(cfg); err != nil {
 		tb.Fatalf("servertest: configure %s: %v", kind, err)
 	}
@@ -270,6 +275,9 @@ func (s *Server) configure(cfg *Config) error {
 		"shutdown-timeout 0",
 		"enable-debug-command local",
 		"user " + controlUser + " on nopass ~* &* +@all",
+	}
+	if cfg.Cluster {
+		settings = append(settings, "cluster-enabled yes", "cluster-port "+s.bus, "cluster-announce-ip 127.0.0.1")
 	}
 	for _, user := range cfg.Users {
 		settings = append(settings, "user "+user)

@@ -42,6 +42,10 @@ type Config struct {
 	// TLS makes the port speak TLS and nothing else; see Server.TLSConfig. The
 	// Unix socket stays as it is.
 	TLS bool
+
+	// Cluster makes the server a node of a cluster. It has no slots, and knows no
+	// other node; StartCluster is for a whole one.
+	Cluster bool
 }
 
 // Each runs f as a subtest for each kind, named "redis" and "valkey", with a

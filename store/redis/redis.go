@@ -69,7 +69,6 @@ func refuse(value, allowed string) error {
 // client sends commands through go-redis.
 type client struct {
 	redis    redis.UniversalClient
-	stale    *stale // nil where the client has no pool of its own
 	commands sync.Pool
 }
 
@@ -78,7 +77,6 @@ var _ script.Client = (*client)(nil)
 func newClient(c redis.UniversalClient) *client {
 	return &client{
 		redis:    c,
-		stale:    newStale(c),
 		commands: sync.Pool{New: func() any { return new(command) }},
 	}
 }
@@ -99,9 +97,7 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 		c.commands.Put(cmd)
 		return reply, nil
 	}
-	err = meaning(err, cmd.last.written)
-	c.stale.drop(ctx, err)
-	return "", err
+	return "", meaning(err, cmd.last.written)
 }
 
 // meaning turns an error of go-redis into one of a script.Client.

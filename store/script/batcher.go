@@ -123,5 +123,8 @@ func (b *Batcher) Drain() []*Group {
 	return all
 }
 
+// Idle reports whether nothing waits and nothing is in flight.
+func (b *Batcher) Idle() bool { return b.flying == 0 && len(b.waiting) == b.first+b.gone }
+
 // InFlight returns how many calls are in flight.
 func (b *Batcher) InFlight() int { return b.flying }

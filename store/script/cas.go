@@ -30,6 +30,9 @@ func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algo
 	for i := range ops {
 		c.names[i] = s.name(&ops[i].Slot)
 	}
+	if _, err := s.placeOf(c.names); err != nil {
+		return 0, false, err
+	}
 	if take {
 		// Callers of this process would only be in each other's way.
 		release, err := s.locks.hold(ctx, c.names)

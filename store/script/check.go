@@ -32,8 +32,8 @@ var oldest = map[string][2]int{"redis": {7, 0}, "valkey": {7, 2}}
 
 // Check finds out whether the server can do what the store needs: that it answers,
 // its version, the arithmetic of its Lua, that the user may run every command, that
-// the Lua of Options.Scripts is Lua, and whether it could drop keys of limits. Call it at the start of a program. It writes
-// and deletes a key of its own.
+// the Lua of Options.Scripts is Lua, and whether it could drop keys of limits. Call it
+// at the start of a program. It writes and deletes a key of its own.
 //
 // What makes the store useless is an error that matches store.ErrUnavailable and
 // names what is missing, or store.ErrClosed, or that of ctx. What does not is a
@@ -108,7 +108,7 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 		{"EVAL", "return 1", "1", name}, {"EVAL_RO", "return 1", "1", name}, {"DEL", name},
 	} {
 		_, err := s.within(ctx, func(ctx context.Context) (string, error) {
-			return s.client.Do(ctx, &Command{Args: args, Key: len(args) - 1})
+			return s.do(ctx, &Command{Args: args, Key: len(args) - 1})
 		})
 		var refused *ServerError
 		if errors.As(err, &refused) {
@@ -142,7 +142,7 @@ func (s *Store) checkScripts(ctx context.Context) error {
 // checkServer reads the version and the eviction policy.
 func (s *Store) checkServer(ctx context.Context, r *Report) error {
 	info, err := s.within(ctx, func(ctx context.Context) (string, error) {
-		return s.client.Do(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true})
+		return s.do(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true})
 	})
 	var refused *ServerError
 	if errors.As(err, &refused) {

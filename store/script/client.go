@@ -24,7 +24,28 @@ type Client interface {
 	Do(ctx context.Context, c *Command) (reply string, err error)
 }
 
-// Command is a command for a server.
+// Sharded is an optional interface of a Client whose keys may lie on several servers,
+// by their hash tags: the part of a stored name in braces.
+type Sharded interface {
+	Client
+	// Sharded reports whether that is so. Then only ops of one tag travel in a
+	// call, and an Apply over several is refused with store.ErrCrossSlot before
+	// anything is sent.
+	Sharded() bool
+}
+
+// Redialer is an optional interface of a Client that keeps connections to an
+// address behind which the server may change.
+type Redialer interface {
+	Client
+	// Redial ends the connections that wait for their next command, so that it
+	// dials anew. It is called after an error reply that says that the server is
+	// not the primary, or not yet: not for each of them, and for one at a time.
+	// It returns when ctx has ended.
+	Redial(ctx context.Context)
+}
+
+// Command is a command for a server. The store uses it again once Do has returned.
 type Command struct {
 	// Args are the words of the command, its name first.
 	Args []string

@@ -28,21 +28,28 @@ type decided struct {
 func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
 	t.Helper()
 	var aboard []*pending
+	b := NewBatcher(l.batch)
+	l.mu.Lock()
+	l.batchers[""] = b
+	l.mu.Unlock()
 	l.mu.Lock()
 	for _, ops := range groups {
-		p := l.pending(context.Background(), ops)
+		p := l.pending(context.Background(), 0, ops)
 		if scripted, err := p.prepare(l.store); err != nil || !scripted {
 			t.Fatal(scripted, err)
 		}
-		l.batcher.Enqueue(&p.Group)
+		b.Enqueue(&p.Group)
 		aboard = append(aboard, p)
 	}
-	f := l.flush()
+	f := l.flush(b)
 	if f == nil || len(f.groups) != len(groups) {
 		t.Fatal("the groups do not leave together")
 	}
 	l.mu.Unlock()
 	f.fly()
+	if l.land(f) != nil {
+		t.Fatal("a second call leaves")
+	}
 	all := make([]decided, len(groups))
 	for i, p := range aboard {
 		ops := slices.Clone(groups[i])

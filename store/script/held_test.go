@@ -58,6 +58,10 @@ func groupsOf(args []string) (groups [][]string) {
 	}
 	for len(rest) > 0 {
 		size, _ := strconv.Atoi(rest[0])
+		if size == 0 { // several that are alike
+			groups, keys, rest = append(groups, keys[:1]), keys[1:], rest[4:]
+			continue
+		}
 		groups, keys, rest = append(groups, keys[:size]), keys[size:], rest[1+size:]
 	}
 	return groups
@@ -117,7 +121,7 @@ type caller struct {
 }
 
 // start makes an Apply or a Peek of cost 1 on keys, and returns while it runs.
-func start(s *Store, take bool, keys ...string) *caller {
+func start(s store.Store, take bool, keys ...string) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{cancel: cancel, done: make(chan struct{})}
 	for _, key := range keys {

@@ -12,20 +12,20 @@ import (
 func builtIn() []Source {
 	return []Source{
 		{
-			Kind: algorithm.KindGCRA, Lua: lua("schedule"),
+			Kind: algorithm.KindGCRA, Lua: code("schedule"),
 			Request: scheduleRequest, Limit: scheduleLimit,
 		},
 		{
-			Kind: algorithm.KindTokenBucket, Lua: lua("tokenbucket"),
+			Kind: algorithm.KindTokenBucket, Lua: code("tokenbucket"),
 			Request: countRequest, Limit: bucketLimit,
 		},
 		{
-			Kind: algorithm.KindLeakyBucket, Lua: lua("schedule"),
+			Kind: algorithm.KindLeakyBucket, Lua: code("schedule"),
 			Request: queueRequest, Limit: scheduleLimit,
 		},
-		{Kind: algorithm.KindFixedWindow, Lua: lua("fixedwindow"), Request: countRequest, Limit: windowLimit},
-		{Kind: algorithm.KindSlidingLog, Lua: lua("slidinglog"), Request: countRequest, Limit: windowLimit},
-		{Kind: algorithm.KindSlidingCounter, Lua: lua("slidingcounter"), Request: countRequest, Limit: windowLimit},
+		{Kind: algorithm.KindFixedWindow, Lua: code("fixedwindow"), Request: countRequest, Limit: windowLimit},
+		{Kind: algorithm.KindSlidingLog, Lua: code("slidinglog"), Request: countRequest, Limit: windowLimit},
+		{Kind: algorithm.KindSlidingCounter, Lua: code("slidingcounter"), Request: countRequest, Limit: windowLimit},
 	}
 }
 

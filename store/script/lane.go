@@ -2,8 +2,6 @@ package script
 
 import (
 	"math"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/weirgo/weir/algorithm"
@@ -14,11 +12,14 @@ import (
 type lane struct {
 	store *Store
 	takes bool
+	batch BatchLimits
 
-	mu      sync.Mutex
-	batcher *Batcher
-	closed  bool
-	flights sync.WaitGroup
+	mu       sync.Mutex
+	batchers map[string]*Batcher // by place; see Store.place
+	closed   bool
+	flights  sync.WaitGroup
+	parked   int          // goroutines that wait for work
+	work     chan *flight // closed with the lane
 
 	pendings sync.Pool // of *pending
 	idle     sync.Pool // of *flight
@@ -26,16 +27,18 @@ type lane struct {
 
 func (l *lane) init(s *Store, takes bool) {
 	l.store, l.takes = s, takes
-	limits := BatchLimits{Groups: s.opts.Share, Keys: store.MaxOps, InFlight: s.opts.InFlight}
+	l.batch = BatchLimits{Groups: s.opts.Share, Keys: store.MaxOps, InFlight: s.opts.InFlight}
 	if s.opts.Share == 1 {
-		limits.InFlight = math.MaxInt
+		l.batch.InFlight = math.MaxInt
 	}
-	l.batcher = NewBatcher(limits)
+	l.batchers = make(map[string]*Batcher)
+	l.work = make(chan *flight, maxParked)
 	l.pendings.New = func() any { return newPending(l) }
 	l.idle.New = func() any { return newFlight(l) }
 }
 
-// send hands a group to the batcher, and makes the call where it may leave at once.
+// send hands a group to the batcher of its place, and makes the call where it may
+// leave at once.
 func (l *lane) send(p *pending) {
 	l.mu.Lock()
 	if l.closed {
@@ -43,68 +46,117 @@ func (l *lane) send(p *pending) {
 		p.answer(0, false, store.ErrClosed)
 		return
 	}
-	l.batcher.Enqueue(&p.Group)
-	f := l.flush()
+	b := l.batchers[p.place]
+	if b == nil {
+		b = NewBatcher(l.batch)
+		l.batchers[p.place] = b
+	}
+	b.Enqueue(&p.Group)
+	f := l.flush(b)
+	if f != nil && p.patient() && len(f.groups) == 1 && f.groups[0] == &p.Group {
+		l.mu.Unlock()
+		f.fly() // nobody else is aboard, and the caller waits anyway
+		f = l.land(f)
+		l.mu.Lock()
+	}
+	l.start(f)
 	l.mu.Unlock()
+}
+
+// start gives a call, if there is one, to a goroutine. The caller holds mu.
+func (l *lane) start(f *flight) {
 	switch {
 	case f == nil:
-	case len(f.groups) == 1 && f.groups[0] == &p.Group && p.ctx.Done() == nil:
-		f.fly() // nobody else is aboard, and the caller waits anyway
+	case l.parked > 0 && !l.closed:
+		l.parked--
+		l.work <- f // there is room: one waits for it
 	default:
-		go f.start()
+		go l.carry(f)
+	}
+}
+
+// maxParked is how many goroutines wait for the next call. One that is new has to
+// grow its stack in the client library first.
+const maxParked = 4
+
+// carry makes calls, until there is none to make and enough others wait for one.
+func (l *lane) carry(f *flight) {
+	for {
+		for f != nil {
+			f.fly()
+			f = l.land(f)
+		}
+		l.mu.Lock()
+		if l.closed || l.parked == maxParked {
+			l.mu.Unlock()
+			return
+		}
+		l.parked++
+		l.mu.Unlock()
+		if f = <-l.work; f == nil { // closed
+			return
+		}
 	}
 }
 
 // flush returns the next call to make, if one is to be made now.
-func (l *lane) flush() *flight {
+func (l *lane) flush(b *Batcher) *flight {
 	f := l.idle.Get().(*flight)
-	f.groups = l.batcher.Flush(f.groups[:0])
+	f.groups = b.Flush(f.groups[:0])
 	if len(f.groups) == 0 {
 		l.idle.Put(f)
 		return nil
 	}
+	f.place = f.groups[0].call.place
 	l.flights.Add(1)
 	return f
 }
 
-// land counts a call as answered and makes the next one.
-func (l *lane) land(f *flight) {
+// land counts a call as answered and returns the next one of its place.
+func (l *lane) land(f *flight) (next *flight) {
 	l.mu.Lock()
-	l.batcher.Reply()
-	next := l.flush()
+	b := l.batchers[f.place]
+	b.Reply()
+	next = l.flush(b)
+	if b.Idle() && f.place != "" {
+		delete(l.batchers, f.place) // there are as many places as keys
+	}
 	l.mu.Unlock()
 	l.idle.Put(f)
-	if next != nil {
-		go next.start()
-	}
 	l.flights.Done()
+	return next
 }
 
-// wait returns the answer to p and writes the Outcomes to ops. A caller whose
-// context ends leaves: before its group was sent nothing has happened, after it the
-// outcome is unknown.
+// wait returns the answer to p and writes the Outcomes to ops. A caller whose time is
+// up leaves: before its group was sent nothing has happened, after it the outcome is
+// unknown.
 func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error) {
 	select {
 	case <-p.answered:
 		return p.result(ops)
 	default:
 	}
-	select {
-	case <-p.answered:
+	late := p.await()
+	if late == nil {
 		return p.result(ops)
-	case <-p.ctx.Done():
 	}
 	l.mu.Lock()
-	waiting := l.batcher.Cancel(&p.Group)
+	b := l.batchers[p.place]
+	waiting := b != nil && b.Cancel(&p.Group)
+	drained := !waiting && p.state == groupIdle
 	l.mu.Unlock()
 	if waiting {
-		return 0, false, p.ctx.Err()
+		return 0, false, unsent(l.verb(), late)
+	}
+	if drained { // Close has the answer
+		<-p.answered
+		return p.result(ops)
 	}
 	select {
 	case <-p.answered:
 		return p.result(ops)
 	default:
-		return 0, false, explain(l.verb(), p.ctx.Err(), l.takes)
+		return 0, false, explain(l.verb(), late, l.takes)
 	}
 }
 
@@ -119,120 +171,17 @@ func (l *lane) verb() string {
 // were.
 func (l *lane) close() {
 	l.mu.Lock()
-	l.closed = true
-	left := l.batcher.Drain()
+	if !l.closed {
+		l.closed = true
+		close(l.work)
+	}
+	var left []*Group
+	for _, b := range l.batchers {
+		left = append(left, b.Drain()...)
+	}
 	l.mu.Unlock()
 	for _, g := range left {
 		g.call.answer(0, false, store.ErrClosed)
 	}
 	l.flights.Wait()
-}
-
-// flight is one call to the server.
-type flight struct {
-	lane   *lane
-	groups []*Group
-	sent   Command
-	calls  map[request]int
-	start  func() // fly, as a value that costs nothing to start
-}
-
-// request is what ops have to share to be one call of the list script.
-type request struct {
-	limit *prepared
-	algorithm.Request
-}
-
-func newFlight(l *lane) *flight {
-	f := &flight{lane: l, calls: make(map[request]int)}
-	f.start = f.fly
-	return f
-}
-
-// fly makes the call and answers its groups.
-func (f *flight) fly() {
-	reply, err := f.call()
-	switch {
-	case err != nil:
-		err = explain(f.lane.verb(), err, f.lane.takes)
-		for _, g := range f.groups {
-			g.call.answer(0, false, err)
-		}
-	case f.lone():
-		f.groups[0].call.decode(reply)
-	default:
-		f.decode(reply)
-	}
-	clear(f.groups)
-	f.lane.land(f)
-}
-
-// lone reports whether the call is one op.
-func (f *flight) lone() bool { return len(f.groups) == 1 && f.groups[0].keys == 1 }
-
-func (f *flight) call() (reply string, err error) {
-	s := f.lane.store
-	now, err := s.instant()
-	if err != nil {
-		return "", notSent{err}
-	}
-	ctx := s.bound()
-	if f.lone() {
-		p := f.groups[0].call
-		args := append(f.sent.Args[:0], "", "", "1", p.names[0], now, s.least())
-		f.sent.Args = append(args, p.numbers[0]...)
-		return s.eval(ctx, p.limits[0].source.lone.program(f.lane.takes), &f.sent)
-	}
-	f.sent.Args = f.list(f.sent.Args[:0], now, s.least())
-	return s.eval(ctx, s.list.program(f.lane.takes), &f.sent)
-}
-
-// list appends the words of a call of the list script.
-func (f *flight) list(args []string, now, least string) []string {
-	keys := 0
-	args = append(args, "", "", "")
-	for _, g := range f.groups {
-		args = append(args, g.call.names...)
-		keys += g.keys
-	}
-	args[2] = strconv.Itoa(keys)
-	args = append(args, now, least, "")
-	count := len(args) - 1
-	clear(f.calls)
-	for _, g := range f.groups {
-		for i, limit := range g.call.limits {
-			r := request{limit, g.call.ops[i].Request}
-			if _, known := f.calls[r]; known {
-				continue
-			}
-			f.calls[r] = len(f.calls) + 1
-			numbers := g.call.numbers[i]
-			args = append(args, strconv.Itoa(limit.source.index), strconv.Itoa(len(numbers)))
-			args = append(args, numbers...)
-		}
-	}
-	args[count] = strconv.Itoa(len(f.calls))
-	for _, g := range f.groups {
-		args = append(args, strconv.Itoa(g.keys))
-		for i, limit := range g.call.limits {
-			args = append(args, strconv.Itoa(f.calls[request{limit, g.call.ops[i].Request}]))
-		}
-	}
-	return args
-}
-
-// decode answers the groups from the reply of the list script.
-func (f *flight) decode(reply string) {
-	at, rest, err := cutInstant(reply, ';')
-	if err != nil || strings.Count(rest, ";") != len(f.groups)-1 {
-		for _, g := range f.groups {
-			g.call.answer(0, false, g.call.garbled())
-		}
-		return
-	}
-	for _, g := range f.groups {
-		var one string
-		one, rest, _ = strings.Cut(rest, ";")
-		g.call.group(at, one)
-	}
 }

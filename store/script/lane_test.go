@@ -79,7 +79,7 @@ func TestAnswerThatIsThereWinsOverAnEndedContext(t *testing.T) {
 	s := open(t, answering("+5 ", nil), nil)
 	for range 100 {
 		ctx, cancel := context.WithCancel(context.Background())
-		p := s.takes.pending(ctx, oneOp("k", windowOf10))
+		p := s.takes.pending(ctx, 0, oneOp("k", windowOf10))
 		if scripted, err := p.prepare(s); !scripted || err != nil {
 			t.Fatal(scripted, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,10 @@ func TestClockOutsideTheInstantsSendsNothing(t *testing.T) {
 	}
 	for _, at := range []time.Time{time.Unix(0, 0), algorithm.MaxInstant.Time(), algorithm.MaxInstant.Time().Add(999)} {
 		var sent []string
-		s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) { sent = c.Args; return "", nil }), &Options{Clock: clockAt(at)})
+		s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) {
+			sent = slices.Clone(c.Args)
+			return "", nil
+		}), &Options{Clock: clockAt(at)})
 		_ = calls(s)["apply lone"]()
 		if want := fmt.Sprint(at.UnixMicro()); len(sent) < 6 || sent[4] != want || sent[5] != "3600000" {
 			t.Errorf("at %v: %v", at, sent)

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -13,6 +14,7 @@ type pending struct {
 	Group
 	ctx      context.Context
 	lane     *lane
+	place    string // see Store.place
 	ops      []store.Op
 	names    []string
 	limits   []*prepared
@@ -20,6 +22,9 @@ type pending struct {
 	before   []algorithm.State
 	after    []algorithm.State
 	answered chan struct{}
+	timeout  time.Duration // 0 for none
+	timer    *time.Timer   // nil until there is a timeout
+	next     *pending      // in the run of a flight
 
 	at        algorithm.Instant
 	committed bool
@@ -32,10 +37,10 @@ func newPending(l *lane) *pending {
 	return p
 }
 
-// pending returns a group for ops.
-func (l *lane) pending(ctx context.Context, ops []store.Op) *pending {
+// pending returns a group for ops, whose caller waits so long for the answer.
+func (l *lane) pending(ctx context.Context, timeout time.Duration, ops []store.Op) *pending {
 	p := l.pendings.Get().(*pending)
-	p.ctx, p.keys = ctx, len(ops)
+	p.ctx, p.timeout, p.keys = ctx, timeout, len(ops)
 	p.ops = append(p.ops[:0], ops...)
 	return p
 }
@@ -59,6 +64,10 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 		p.limits = append(p.limits, limit)
 		p.names = append(p.names, s.name(&op.Slot))
 	}
+	if p.place, err = s.placeOf(p.names); err != nil {
+		p.release()
+		return false, err
+	}
 	return true, nil
 }
 
@@ -70,8 +79,37 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.err, p.state = nil, nil, groupIdle
+	p.ctx, p.place, p.next, p.err, p.state = nil, "", nil, nil, groupIdle
 	p.lane.pendings.Put(p)
+}
+
+// patient reports whether the caller waits for as long as it takes.
+func (p *pending) patient() bool { return p.timeout == 0 && p.ctx.Done() == nil }
+
+// await waits for the answer, or returns why the caller waits no longer.
+func (p *pending) await() error {
+	if p.timeout == 0 {
+		select {
+		case <-p.answered:
+			return nil
+		case <-p.ctx.Done():
+			return p.ctx.Err()
+		}
+	}
+	if p.timer == nil {
+		p.timer = time.NewTimer(p.timeout)
+	} else {
+		p.timer.Reset(p.timeout)
+	}
+	defer p.timer.Stop()
+	select {
+	case <-p.answered:
+		return nil
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	case <-p.timer.C:
+		return lateError(p.timeout)
+	}
 }
 
 // answer hands the caller its answer.

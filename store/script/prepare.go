@@ -25,7 +25,7 @@ func (s *source) text() string {
 	if !s.custom {
 		return s.Lua
 	}
-	return s.Lua + "\n" + lua("user")
+	return s.Lua + "\n" + code("user")
 }
 
 // sourcesOf returns the built-in sources and those of a user, by kind.

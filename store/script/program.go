@@ -71,7 +71,7 @@ func lua(name string) string {
 
 // helpers are the parts of prelude.lua and values.lua, in order.
 var helpers = func() (all []helper) {
-	for part := range strings.SplitSeq(lua("prelude")+"\n"+lua("values"), "\n\n") {
+	for part := range strings.SplitSeq(code("prelude")+"\n"+code("values"), "\n\n") {
 		if name := defines.FindStringSubmatch(part); name != nil {
 			all = append(all, helper{strings.TrimSpace(part), regexp.MustCompile(`\b` + name[1] + `\b`)})
 		}
@@ -87,11 +87,11 @@ type helper struct {
 
 var defines = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
 
-// withHelpers puts in front of text the helpers that it uses, and those that they
-// use: to define a function on the server costs as much as to call it.
+// withHelpers puts in front of text the helpers that it uses and does not define, and
+// those that they use: to define a function on the server costs as much as to call it.
 func withHelpers(text string) string {
 	for _, h := range slices.Backward(helpers) {
-		if h.used.MatchString(text) {
+		if h.used.MatchString(text) && !strings.Contains(text, h.text) {
 			text = h.text + "\n" + text
 		}
 	}
@@ -104,13 +104,30 @@ func lonePrograms(s *source) pair {
 	for i := range numbers {
 		numbers[i] = "ARGV[" + strconv.Itoa(3+i) + "] + 0"
 	}
-	driver := lua("lone")
-	if s.log {
-		driver = lua("lonelog")
+	if s.custom {
+		call := strings.ReplaceAll(callDecide, "NUMBERS", strings.Join(numbers, ", "))
+		return newPair(s.text(), strings.Replace(code("lone"), "DECIDE", call, 1))
 	}
-	driver = strings.ReplaceAll(driver, "NUMBERS", strings.Join(numbers, ", "))
-	return newPair(s.text(), driver)
+	driver, results := code("lone"), "after, life"
+	if s.log {
+		driver, results = code("lonelog"), "after, life, before"
+	}
+	all := functionsOf(s.Lua)
+	if s.log {
+		var write function
+		write, all = take(all, "append")
+		driver = strings.Replace(driver, "APPEND", write.body, 1)
+	}
+	decide, all := take(all, "decide")
+	driver = strings.Replace(driver, "DECIDE", unfoldDecide(decide, numbers, results), 1)
+	return newPair(define(driver, append(functionsOf(code("prelude")), all...)))
 }
+
+// callDecide stands in the script for one op where the Lua is a user's.
+const callDecide = `local admitted
+admitted, after, life = decide(state, now, NUMBERS)
+if admitted == nil then return after or '!' end
+if not admitted then verdict = '-' end`
 
 // listPrograms are for groups of ops of all kinds.
 func listPrograms(sources []*source) pair {
@@ -122,12 +139,12 @@ func listPrograms(sources []*source) pair {
 		}
 		parts = append(parts, "do", s.text(), "kinds['"+strconv.Itoa(s.index)+"'] = "+kind, "end")
 	}
-	return newPair(append(parts, lua("list"))...)
+	return newPair(append(parts, code("list"))...)
 }
 
 var (
-	readProgram  = newProgram(false, lua("whole"), lua("read"))
-	swapProgram  = newProgram(true, lua("whole"), lua("swap"))
-	testProgram  = newProgram(false, lua("selftest"))
-	probeProgram = newProgram(true, lua("probe"))
+	readProgram  = newProgram(false, code("whole"), code("read"))
+	swapProgram  = newProgram(true, code("whole"), code("swap"))
+	testProgram  = newProgram(false, code("selftest"))
+	probeProgram = newProgram(true, code("probe"))
 )

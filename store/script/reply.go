@@ -73,29 +73,47 @@ func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
 			p.answer(0, false, p.garbled())
 			return
 		}
-		state, err := readState(p.limits[i].source, text)
-		if err == nil {
-			err = checkState(p.ops[i].Algorithm, state)
-		}
-		if err != nil && verdict == '+' { // the script took it for a state
-			p.answer(0, false, p.disagreement(i, verdict))
-			return
-		}
+		state, err := p.readState(i, text)
 		if err != nil {
-			p.answer(0, false, corrupt(i, &p.ops[i], err))
+			p.answer(0, false, p.unreadable(i, verdict, err))
 			return
 		}
 		p.before, states = append(p.before, state), rest
 	}
+	if err := p.step(at, verdict); err != nil {
+		p.answer(0, false, err)
+		return
+	}
+	p.answer(at, verdict == '+', nil)
+}
+
+// readState reads the state before an op.
+func (p *pending) readState(op int, text string) (algorithm.State, error) {
+	state, err := readState(p.limits[op].source, text)
+	if err == nil {
+		err = checkState(p.ops[op].Algorithm, state)
+	}
+	return state, err
+}
+
+// unreadable is the error of a group with a state that is none.
+func (p *pending) unreadable(op int, verdict byte, err error) error {
+	if verdict == '+' { // the script took it for a state
+		return p.disagreement(op, verdict)
+	}
+	return corrupt(op, &p.ops[op], err)
+}
+
+// step lets the Go functions decide from the states before, which gives the states
+// after, and must give the verdict.
+func (p *pending) step(at algorithm.Instant, verdict byte) error {
 	for len(p.after) < len(p.ops) {
 		p.after = append(p.after, algorithm.State{})
 	}
-	committed := store.Decide(at, p.ops, p.before, p.after[:len(p.ops)])
-	if committed != (verdict == '+') {
-		p.answer(0, false, p.disagreement(0, verdict))
-		return
+	if store.Decide(at, p.ops, p.before, p.after[:len(p.ops)]) != (verdict == '+') {
+		return p.disagreement(0, verdict)
 	}
-	p.answer(at, committed, nil)
+	return nil
 }
 
 func (p *pending) disagreement(op int, verdict byte) error {

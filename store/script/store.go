@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -18,18 +19,19 @@ import (
 //
 // The clock is that of the server, unless Options.Clock is set.
 type Store struct {
-	client  Client
-	opts    Options
-	sources []*source
-	byKind  map[string]*source
-	list    pair
-	limits  limits
-	takes   lane
-	looks   lane
-	locks   locks
-	closed  atomic.Bool
-	mu      sync.Mutex     // between closed and calls
-	calls   sync.WaitGroup // those of a single caller
+	client   Client
+	sharded  bool // keys lie on several servers
+	redialer redialer
+	opts     Options
+	byKind   map[string]*source
+	list     pair
+	limits   limits
+	takes    lane
+	looks    lane
+	locks    locks
+	closed   atomic.Bool
+	mu       sync.Mutex     // between closed and calls
+	calls    sync.WaitGroup // those of a single caller
 }
 
 var _ store.Store = (*Store)(nil)
@@ -44,10 +46,15 @@ func New(c Client, opts *Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: c, opts: all}
-	if s.sources, s.byKind, err = sourcesOf(all.Scripts); err != nil {
+	if sharded, is := c.(Sharded); is {
+		s.sharded = sharded.Sharded()
+	}
+	s.redialer.client, _ = c.(Redialer)
+	var sources []*source
+	if sources, s.byKind, err = sourcesOf(all.Scripts); err != nil {
 		return nil, err
 	}
-	s.list = listPrograms(s.sources)
+	s.list = listPrograms(sources)
 	s.limits.known = make(map[algorithm.Spec]*prepared)
 	s.locks.init()
 	s.takes.init(s, true)
@@ -57,27 +64,31 @@ func New(c Client, opts *Options) (*Store, error) {
 
 // Apply implements store.Store.
 func (s *Store) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
-	return s.decide(ctx, ops, &s.takes)
+	return s.decide(ctx, 0, ops, &s.takes)
 }
 
 // Peek implements store.Store.
 func (s *Store) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant, err error) {
-	at, _, err = s.decide(ctx, ops, &s.looks)
+	at, _, err = s.decide(ctx, 0, ops, &s.looks)
 	return at, err
 }
 
-func (s *Store) decide(ctx context.Context, ops []store.Op, l *lane) (at algorithm.Instant, committed bool, err error) {
+func (s *Store) decide(ctx context.Context, timeout time.Duration, ops []store.Op, l *lane) (at algorithm.Instant, committed bool, err error) {
 	if err := store.Validate(ops); err != nil {
 		return 0, false, err
 	}
 	if err := s.ready(ctx); err != nil {
 		return 0, false, err
 	}
-	p := l.pending(ctx, ops)
+	p := l.pending(ctx, timeout, ops)
 	if scripted, err := p.prepare(s); err != nil {
 		return 0, false, err
 	} else if !scripted {
-		return s.compare(ctx, ops, l.takes)
+		err = inTime(ctx, timeout, func(ctx context.Context) error {
+			at, committed, err = s.compare(ctx, ops, l.takes)
+			return err
+		})
+		return at, committed, err
 	}
 	l.send(p)
 	return l.wait(p, ops)
@@ -91,7 +102,8 @@ func (s *Store) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Reset implements store.Store. It is one command.
+// Reset implements store.Store. It is one command, or one for each hash tag where
+// keys lie on several servers.
 func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 	if err := store.ValidateSlots(slots); err != nil {
 		return err
@@ -99,16 +111,22 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	if len(slots) == 0 {
-		return nil
-	}
-	args := make([]string, 1, 1+len(slots))
-	args[0] = "DEL"
+	commands := make(map[string][]string)
 	for i := range slots {
-		args = append(args, s.name(&slots[i]))
+		name := s.name(&slots[i])
+		place := s.place(name)
+		if commands[place] == nil {
+			commands[place] = []string{"DEL"}
+		}
+		commands[place] = append(commands[place], name)
 	}
-	_, err := s.within(ctx, func(ctx context.Context) (string, error) { return s.client.Do(ctx, &Command{Args: args, Key: 1}) })
-	return explain("reset", err, true)
+	for _, args := range commands {
+		_, err := s.within(ctx, func(ctx context.Context) (string, error) { return s.do(ctx, &Command{Args: args, Key: 1}) })
+		if err != nil {
+			return explain("reset", err, true)
+		}
+	}
+	return nil
 }
 
 // name returns the stored name of a slot.
@@ -126,10 +144,10 @@ func (s *Store) eval(ctx context.Context, p *program, c *Command) (string, error
 	if c.Args[2] == "0" {
 		c.Key = 0
 	}
-	reply, err := s.client.Do(ctx, c)
+	reply, err := s.do(ctx, c)
 	if err != nil && isUnknownScript(err) {
 		c.Args[0], c.Args[1] = p.load, p.text
-		return s.client.Do(ctx, c)
+		return s.do(ctx, c)
 	}
 	return reply, err
 }

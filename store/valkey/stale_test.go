@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store/script"
 )
@@ -35,6 +34,7 @@ func leave(t *testing.T, prepare func(old *servertest.Server), code string, lost
 				if _, err := c.Do(ctx, cmd); class(err) != "reply "+code {
 					t.Errorf("%s: %v, want %s", mode, err, code)
 				}
+				c.Redial(ctx)
 				for range 9 {
 					if _, err := c.Do(ctx, cmd); err != nil {
 						t.Errorf("%s, after %s: %v", mode, code, err)
@@ -55,12 +55,12 @@ func back(t *testing.T, c *client, p *servertest.Proxy, old, next *servertest.Se
 	follow(next, old)
 	await(t, "the client has changed back", func() bool {
 		_, err := c.Do(context.Background(), cmd)
+		if err != nil {
+			c.Redial(context.Background())
+		}
 		return err == nil
 	})
 	next.Do("REPLICAOF", "NO", "ONE")
-	c.stale.mu.Lock()
-	defer c.stale.mu.Unlock()
-	c.stale.last = c.stale.last.Add(-dropPause)
 }
 
 func TestFailOverBehindAnAddress(t *testing.T) {
@@ -74,19 +74,4 @@ func TestReplicaWithoutPrimaryIsLeft(t *testing.T) {
 	lost := servertest.Start(t, servertest.Valkey, nil)
 	lost.Stop()
 	leave(t, func(old *servertest.Server) { old.Do("CONFIG", "SET", "replica-serve-stale-data", "no") }, "MASTERDOWN", lost)
-}
-
-func TestDropsPause(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		p := servertest.NewProxy(t, s.Addr())
-		_, c := open(t, p.Addr(), valkey.ClientOption{})
-		before := p.Connections()
-		for range 20 {
-			_, err := c.Do(context.Background(), eval("return redis.error_reply('LOADING test')"))
-			wantClass(t, err, "reply LOADING")
-		}
-		if n := p.Connections() - before; n < 1 || n > 10 {
-			t.Errorf("%d new connections for 20 replies", n)
-		}
-	})
 }

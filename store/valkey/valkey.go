@@ -86,7 +86,6 @@ func expires(c valkey.Client) bool {
 type client struct {
 	valkey  valkey.Client
 	cluster bool
-	stale   stale
 	watches sync.Pool
 }
 
@@ -114,11 +113,7 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 	w.end()
 	c.watches.Put(w)
 	message, _ := result.ToMessage()
-	reply, err = text(&message)
-	if err != nil && !c.cluster {
-		c.stale.drop(ctx, c.valkey, err)
-	}
-	return reply, err
+	return text(&message)
 }
 
 // build makes the command for valkey-go, which repeats none that is not marked as
@@ -126,7 +121,7 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 //
 // Only a cluster is told the key. A client for one server spreads commands with a
 // key over connections at random, and those without go over the first: where all
-// of ours go there, it is known which one leads to the wrong server; see stale.
+// of ours go there, it is known which one leads to the wrong server; see Redial.
 func (c *client) build(sent *script.Command) valkey.Completed {
 	if !c.cluster || sent.Key == 0 {
 		return c.valkey.B().Arbitrary(sent.Args...).Build()

@@ -4,10 +4,14 @@
 -- KEYS   the stored names, in the order of the ops
 -- ARGV   the instant in µs, or '' for the server's clock; the least time to live in
 --        ms; the count of calls, and for each its kind, the count of its numbers and
---        the numbers; then for each group the count of its ops and the call of each
+--        the numbers; then for each group the count of its ops and the call of each,
+--        or for several that ask one slot for the same: 0, their count, the call of
+--        one, and that of all, which is one of so many times the cost
 -- reply  the instant, then for each group ';' its verdict and the states before its
 --        ops, with ',' between them. '-' denied, '!' and the index of an op whose
---        state is not one of its kind, '?' and that of one whose Lua failed
+--        state is not one of its kind, '?' and that of one whose Lua failed. For
+--        several ';*' the count of those admitted, which come first, ',' and the
+--        state before them
 -- Go     Store.Apply, and with WRITES false Store.Peek
 local now, shown = clock(ARGV[1])
 local least = ARGV[2] + 0
@@ -68,10 +72,37 @@ local function several(first, count)
   return (all and '+' or '-') .. table.concat(reply, ',')
 end
 
+-- alike decides groups of one op that ask for the same: at one instant, those that
+-- are admitted come before those that are not.
+local function alike(key, times, one, all)
+  local admitted, next, reset, state = decided(key, all)
+  if admitted == nil then return (next or '!') .. '1' end
+  if admitted then
+    if next then commit(key, all, next, reset) end
+    return '*' .. text(times) .. ',' .. state
+  end
+  local count = 0
+  for _ = 1, times do
+    admitted, next, reset = decided(key, one)
+    if not admitted then break end
+    commit(key, one, next, reset)
+    count = count + 1
+  end
+  return '*' .. text(count) .. ',' .. state
+end
+
 local replies, key = { shown }, 0
 while place <= #ARGV do
-  local count = ARGV[place] + 0
-  replies[#replies + 1] = count == 1 and single(KEYS[key + 1], calls[ARGV[place + 1]]) or several(key, count)
+  local count, answer = ARGV[place] + 0, nil
+  if count == 1 then
+    answer = single(KEYS[key + 1], calls[ARGV[place + 1]])
+  elseif count > 1 then
+    answer = several(key, count)
+  elseif WRITES then
+    answer = alike(KEYS[key + 1], ARGV[place + 1] + 0, calls[ARGV[place + 2]], calls[ARGV[place + 3]])
+    count, place = 1, place + 2
+  end
+  replies[#replies + 1] = answer
   key, place = key + count, place + count + 1
 end
 for i = 1, #changed do

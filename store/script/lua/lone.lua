@@ -9,23 +9,27 @@
 --
 -- What list.lua has functions for stands here in line: they would cost more than
 -- what they do.
-local now, shown = ARGV[1], ARGV[1]
+local key, now = KEYS[1], ARGV[1]
+local seconds, colon, micros = now, '', ''
 if now == '' then
   local time = call('TIME')
-  now, shown = time[1] * 1000000 + time[2], time[1] .. ':' .. time[2]
+  seconds, colon, micros = time[1], ':', time[2]
+  now = seconds * 1000000 + micros
 else
   now = now + 0
 end
-local state = try('GET', KEYS[1])
+local state = try('GET', key)
 if state and state.err then -- a string has no err
   if sub(state.err, 1, 9) == 'WRONGTYPE' then return '!' end
-  return call('GET', KEYS[1])
+  return call('GET', key)
 end
-local admitted, next, reset = decide(state, now, NUMBERS)
-if admitted == nil then return next or '!' end
-if next and WRITES then
-  local px = floor((reset + 999) / 1000) + 1000
-  px = px < ARGV[2] + 0 and ARGV[2] or text(px)
-  if next == '' then call('DEL', KEYS[1]) else call('SET', KEYS[1], next, 'PX', px) end
+local verdict, after, life = '+'
+repeat
+  DECIDE
+until true
+if after and WRITES then
+  local px = floor((life + 999) / 1000) + 1000
+  if ARGV[2] ~= '0' and px < ARGV[2] + 0 then px = ARGV[2] + 0 end
+  if after == '' then call('DEL', key) else call('SET', key, after, 'PX', text(px)) end
 end
-return (admitted and '+' or '-') .. shown .. ' ' .. (state or '')
+return verdict .. seconds .. colon .. micros .. ' ' .. (state or '')

@@ -5,8 +5,23 @@
 --          in ms; then limit, period and cost
 -- reply    verdict, instant and what decide shows of the state before; '!' not a log
 -- Go       Store.Apply, and with WRITES false Store.Peek
-local now, shown = clock(ARGV[1])
-local admitted, plan, reset, state = decide(KEYS[1], now, NUMBERS)
-if admitted == nil then return '!' end
-if plan and WRITES then append(KEYS[1], plan, expiry(reset, ARGV[2] + 0)) end
-return (admitted and '+' or '-') .. shown .. ' ' .. state
+local key, now = KEYS[1], ARGV[1]
+local seconds, colon, micros = now, '', ''
+if now == '' then
+  local time = call('TIME')
+  seconds, colon, micros = time[1], ':', time[2]
+  now = seconds * 1000000 + micros
+else
+  now = now + 0
+end
+local verdict, after, life, before = '+'
+repeat
+  DECIDE
+until true
+if after and WRITES then
+  local plan, px = after, floor((life + 999) / 1000) + 1000
+  if ARGV[2] ~= '0' and px < ARGV[2] + 0 then px = ARGV[2] + 0 end
+  px = text(px)
+  APPEND
+end
+return verdict .. seconds .. colon .. micros .. ' ' .. before

@@ -11,8 +11,6 @@ local try = redis.pcall
 
 local floor = math.floor
 
-local max = math.max
-
 local find = string.find
 
 local match = string.match
@@ -22,10 +20,9 @@ local sub = string.sub
 local format = string.format
 
 -- text writes a whole number >= 0, in halves that are exact for %d where a long has
--- 32 bits. %.0f would be exact as well, and takes three times as long.
+-- 32 bits. %.0f would be exact as well, and takes twice as long.
 local function text(x)
-  if x < 100000000 then return format('%d', x) end
-  return format('%d%08d', floor(x / 100000000), x % 100000000)
+  return x < 100000000 and format('%d', x) or format('%d%08d', floor(x / 100000000), x % 100000000)
 end
 
 -- number reads what text has written of a whole number >= 0; nil for the rest.

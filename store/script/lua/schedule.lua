@@ -12,12 +12,14 @@ local function decide(state, now, full, full_part, units, whole, part, longest)
   -- one could pass 2^53.
   local debt, debt_part = 0, 0
   if state then
-    local w, f, d = number(state), 0, units
-    if not w then
-      local a, b, c = match(state, '^(%d+) (%d+) (%d+)$')
-      if not a then return nil end
-      w, f, d = number(a), number(b), number(c)
-      if not (w and f and d) or d < 2 or d > 1000000000000 or f < 1 or f >= d then return nil end
+    local w, f, d = 0, 0, units
+    if #state < 17 and find(state, '^[1-9]%d*$') then
+      w = state + 0
+    elseif state ~= '0' then
+      local a, b, c = match(state, '^(%d+) ([1-9]%d*) ([1-9]%d*)$')
+      if not a or a < '1' and a ~= '0' then return nil end
+      w, f, d = a + 0, b + 0, c + 0
+      if d > 1000000000000 or f >= d then return nil end
     end
     if w > 8576800000000000 then return nil end
     if w >= now then
@@ -38,6 +40,7 @@ local function decide(state, now, full, full_part, units, whole, part, longest)
 
   debt, debt_part = debt + whole, debt_part + part
   if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
-  if debt_part == 0 then return true, text(now + debt), debt end
-  return true, text(now + debt) .. ' ' .. text(debt_part) .. ' ' .. text(units), debt + 1
+  local w = now + debt
+  if debt_part == 0 then return true, text(w), debt end
+  return true, text(w) .. ' ' .. text(debt_part) .. ' ' .. text(units), debt + 1
 end

@@ -13,26 +13,28 @@
 
 -- entry reads an element of the list; nil where it is not an entry.
 local function entry(element)
-  local at = number(element)
-  if at then return at <= 7000000000000000 and at or nil, 1 end
-  local a, c = match(element, '^(%d+):(%d+)$')
-  if not a then return nil end
-  local cost
-  at, cost = number(a), number(c)
-  if not (at and cost) or at > 7000000000000000 or cost < 2 then return nil end
+  if find(element, '^[1-9]%d*$') or element == '0' then
+    local at = element + 0
+    return at <= 7000000000000000 and at or nil, 1
+  end
+  local a, c = match(element, '^(%d+):([1-9]%d*)$')
+  if not a or a < '1' and a ~= '0' then return nil end
+  local at, cost = a + 0, c + 0
+  if at > 7000000000000000 or cost < 2 or cost > 9007199254740991 then return nil end
   return at, cost
 end
 
--- pass walks over the entries from index on while more(at, units so far) holds,
--- and returns the index after them, their units, and the instant of the last one.
-local function pass(key, index, count, units, at, more)
-  local size = 8
+-- pass walks over the entries from index on, past those up to the instant cut and past
+-- excess units, and returns the index after them, their units, and the instant of the
+-- last one.
+local function pass(key, index, count, cut, excess)
+  local units, at, size = 0, 0, 8
   while index < count do
     local chunk = call('LRANGE', key, index, index + size - 1)
     for i = 1, #chunk do
       local instant, cost = entry(chunk[i])
       if not instant then return nil end
-      if not more(instant, units) then return index + i - 1, units, at end
+      if instant > cut and units >= excess then return index + i - 1, units, at end
       units, at = units + cost, instant
     end
     index, size = index + #chunk, 256
@@ -41,77 +43,93 @@ local function pass(key, index, count, units, at, more)
 end
 
 local function decide(key, now, limit, period, cost)
-  local count = try('LLEN', key)
-  if type(count) == 'table' then
-    if sub(count.err, 1, 9) == 'WRONGTYPE' then return nil end
-    return call('LLEN', key)
+  local head = try('LRANGE', key, '0', '2')
+  if head.err then
+    if sub(head.err, 1, 9) == 'WRONGTYPE' then return nil end
+    return call('LRANGE', key, '0', '2')
   end
+  local count = #head
   if count == 0 then
     if cost > limit then return false, nil, nil, '' end
     if cost == 0 then return true, nil, nil, '' end
-    return true, { fresh = true, at = now, extra = cost - 1, cost = cost }, period, ''
+    return true, { at = now, cost = cost, drop = 0, header = 0, extra = cost - 1 }, period, ''
   end
+  if count == 3 then count = call('LLEN', key) end
 
-  local head = call('LRANGE', key, 0, 1)
+  -- Most logs have neither a header nor an entry of a cost above 1.
   local first, extra = 0, 0
-  if sub(head[1], 1, 1) == '+' then
+  local oldest, oldest_cost, last, last_cost
+  if #head[1] < 17 and find(head[1], '^[1-9]%d*$') then
+    oldest, oldest_cost = head[1] + 0, 1
+  elseif sub(head[1], 1, 1) == '+' then
     first, extra = 1, number(sub(head[1], 2))
     if count == 1 or not extra or extra < 1 then return nil end
+    oldest, oldest_cost = entry(head[2])
+  else
+    oldest, oldest_cost = entry(head[1])
   end
-  local oldest = entry(head[first + 1])
-  local last, last_cost = entry(call('LINDEX', key, -1))
-  if not (oldest and last) or oldest > last then return nil end
-  local instant = max(now, last)
+  local tail = count > 3 and call('LINDEX', key, '-1') or head[count]
+  if #tail < 17 and find(tail, '^[1-9]%d*$') then
+    last, last_cost = tail + 0, 1
+  else
+    last, last_cost = entry(tail)
+    tail = last and text(last)
+  end
+  if not (oldest and last) or oldest > last or last > 7000000000000000 then return nil end
+  local instant = now
+  if last > now then instant = last end
   local cut = instant - period
 
   local begin, left = first, 0 -- the first entry that counts, the units before it
   if oldest <= cut then
-    begin, left = pass(key, first, count, 0, 0, function(at) return at <= cut end)
-    if not begin then return nil end
+    local second = head[first + 2]
+    if second and #second < 17 and find(second, '^[1-9]%d*$') and second + 0 > cut and second + 0 <= last then
+      begin, left = first + 1, oldest_cost
+    else
+      begin, left = pass(key, first, count, cut, 0)
+      if not begin then return nil end
+    end
   end
   local units = count - first + extra - left
   if units < 0 or units > 0 and last <= cut then return nil end -- not in order
-  local shown = units > 0 and text(units) .. ' ' .. text(last) or ''
+  local shown = units > 0 and text(units) .. ' ' .. tail or ''
   if cost == 0 then return true, nil, nil, shown end
   if units > limit - cost then
     if cost > limit then return false, nil, nil, shown end
     local excess = units - (limit - cost)
-    local index, through, at = pass(key, begin, count, 0, 0, function(_, sum) return sum < excess end)
+    if begin == first and excess <= oldest_cost then
+      return false, nil, nil, shown .. ' ' .. text(oldest) .. ' ' .. text(oldest_cost)
+    end
+    local index, through, at = pass(key, begin, count, -1, excess)
     if not index or through < excess or at <= cut then return nil end
     return false, nil, nil, shown .. ' ' .. text(at) .. ' ' .. text(through)
   end
 
-  local dropped = begin - first
-  local plan = { at = instant, cost = cost, drop = dropped, header = first, extra = extra - (left - dropped) }
-  if units > 0 and last == instant then
-    plan.merge, plan.extra = last_cost + cost, plan.extra + cost
-  else
-    plan.extra = plan.extra + cost - 1
-  end
+  local dropped, merged = begin - first, nil
+  extra = extra - (left - dropped) + cost - 1
+  if units > 0 and last == instant then merged, extra = last_cost + cost, extra + 1 end
+  local plan = { at = instant, cost = cost, drop = dropped, header = first, extra = extra, merged = merged }
   return true, plan, instant + period - now, shown
 end
-
 -- append writes what decide has planned.
 local function append(key, plan, px)
-  local header = '+' .. text(plan.extra)
-  if not plan.fresh then
-    if plan.drop > 0 then
-      call('LTRIM', key, plan.header + plan.drop, -1)
-      if plan.extra > 0 then call('LPUSH', key, header) end
-    elseif plan.header == 1 then
-      call('LSET', key, 0, header)
-    elseif plan.extra > 0 then
-      call('LPUSH', key, header)
-    end
-  elseif plan.extra > 0 then
-    call('RPUSH', key, header)
+  if plan.drop > 0 then
+    local kept = plan.header + plan.drop
+    call('LTRIM', key, text(kept), '-1')
   end
-  if plan.merge then
-    call('LSET', key, -1, text(plan.at) .. ':' .. text(plan.merge))
-  elseif plan.cost == 1 then
-    call('RPUSH', key, text(plan.at))
+  local extra = plan.extra
+  if plan.header == 1 and plan.drop == 0 then
+    call('LSET', key, '0', '+' .. text(extra))
+  elseif extra > 0 then
+    call('LPUSH', key, '+' .. text(extra))
+  end
+  local at, cost, merged = plan.at, plan.cost, plan.merged
+  if merged then
+    call('LSET', key, '-1', text(at) .. ':' .. text(merged))
+  elseif cost == 1 then
+    call('RPUSH', key, text(at))
   else
-    call('RPUSH', key, text(plan.at) .. ':' .. text(plan.cost))
+    call('RPUSH', key, text(at) .. ':' .. text(cost))
   end
   call('PEXPIRE', key, px)
 end

@@ -8,34 +8,45 @@
 local function decide(state, now, burst, units, per, fill, cost)
   local last, tokens, part = now, burst, 0
   if state then
-    local a, b, c, d = match(state, '^(%d+) (%d+)$')
-    if not a then a, b, c, d = match(state, '^(%d+) (%d+) (%d+) (%d+)$') end
-    if not a then return nil end
-    last, tokens = number(a), number(b)
-    if not (last and tokens) or last > 7000000000000000 or tokens > 1000000000000 then return nil end
-    if c then
-      local f, over = number(c), number(d)
-      if not (f and over) or over < 2 or over > 34560000000000 or f < 1 or f >= over then return nil end
-      -- Over another per, from before a change of parameters: down.
-      part = over == per and f or (muldiv(f, per, over))
+    local a, b, fraction = match(state, '^(%d+) (%d+)(.*)$')
+    if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' then return nil end
+    last, tokens = a + 0, b + 0
+    if last > 7000000000000000 or tokens > 1000000000000 then return nil end
+    if fraction ~= '' then
+      local c, d = match(fraction, '^ ([1-9]%d*) ([1-9]%d*)$')
+      if not c then return nil end
+      local f, over = c + 0, d + 0
+      if over > 34560000000000 or f >= over then return nil end
+      part = f
+      if over ~= per then -- from before a change of parameters: down
+        part = muldiv(f, per, over)
+      end
     end
     local elapsed = now - last
+    if elapsed > 0 then last = now end
     if elapsed >= fill then
       tokens = burst
     elseif elapsed > 0 then
-      local gained, rest = muldiv(elapsed, units, per)
-      tokens, part = tokens + gained, part + rest
+      if elapsed * units < 9007199254740992 then
+        tokens, part = tokens + floor(elapsed * units / per), part + elapsed * units % per
+      else
+        local gained, rest = muldiv(elapsed, units, per)
+        tokens, part = tokens + gained, part + rest
+      end
       if part >= per then tokens, part = tokens + 1, part - per end
     end
-    last = max(last, now)
     if tokens >= burst then tokens, part = burst, 0 end
   end
   if cost == 0 then return true end
   if cost > tokens then return false end
   tokens = tokens - cost
-  local wait, rest = muldiv(burst - tokens, per, units)
-  local reset = last - now + wait - floor((part - rest) / units)
-  local next = text(last) .. ' ' .. text(tokens)
-  if part > 0 then next = next .. ' ' .. text(part) .. ' ' .. text(per) end
-  return true, next, reset
+  local reset = last - now
+  if (burst - tokens) * per < 9007199254740992 then
+    reset = reset - floor((part - (burst - tokens) * per) / units)
+  else
+    local wait, rest = muldiv(burst - tokens, per, units)
+    reset = reset + wait - floor((part - rest) / units)
+  end
+  if part == 0 then return true, text(last) .. ' ' .. text(tokens), reset end
+  return true, text(last) .. ' ' .. text(tokens) .. ' ' .. text(part) .. ' ' .. text(per), reset
 end

@@ -22,7 +22,8 @@ end
 -- seventeen digits first.
 local function expiry(reset, least)
   local px = floor((reset + 999) / 1000) + 1000
-  return text(px > least and px or least)
+  if px < least then px = least end
+  return text(px)
 end
 
 -- put writes a state that has changed; '' is the fresh one.

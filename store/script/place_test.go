@@ -1,0 +1,262 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+	"pgregory.net/rapid"
+)
+
+// shardedClient is a Client whose keys lie on several servers.
+type shardedClient struct{ Client }
+
+var _ Sharded = shardedClient{}
+
+func (shardedClient) Sharded() bool { return true }
+
+// oneServer is a Sharded that is not.
+type oneServer struct{ Client }
+
+func (oneServer) Sharded() bool { return false }
+
+// heldApart is held, with keys that lie on several servers.
+func heldApart(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *heldClient)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		s := open(t, shardedClient{h}, opts)
+		f(t, s, h)
+		h.none(t)
+		wantNoBatchers(t, s)
+	})
+}
+
+// wantNoBatchers looks that nothing is kept of places at which nothing is going on:
+// there are as many as keys.
+func wantNoBatchers(t *testing.T, s *Store) {
+	t.Helper()
+	synctest.Wait()
+	for _, l := range []*lane{&s.takes, &s.looks} {
+		l.mu.Lock()
+		if len(l.batchers) != 0 {
+			t.Errorf("%d batchers are left when all is answered", len(l.batchers))
+		}
+		l.mu.Unlock()
+	}
+}
+
+// tagsOf are the hash tags of the names in a command, as a cluster finds them, without
+// those that follow their like.
+func tagsOf(args []string) (tags []string) {
+	for _, word := range args {
+		if strings.HasPrefix(word, "weir:{") {
+			tags = append(tags, clusterTag(word))
+		}
+	}
+	return slices.Compact(tags)
+}
+
+// TestTagsNeverShareACall: and do not wait for each other; those of one tag do both.
+func TestTagsNeverShareACall(t *testing.T) {
+	for _, take := range []bool{true, false} {
+		heldApart(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+			a, b := start(s, take, "{a}"), start(s, take, "{b}")
+			calls := map[string]*heldCall{}
+			for range 2 {
+				call := h.next(t)
+				calls[fmt.Sprint(tagsOf(call.args))] = call
+			}
+			rest := []*caller{
+				start(s, take, "{a}1"), start(s, take, "{b}1"), start(s, take, "a"), start(s, take, "x{b}2", "y{b}3"), start(s, take, "z{a}"),
+			}
+			h.none(t)
+			calls["[a]"].admit()
+			a.wantAdmitted(t, "a")
+			call := h.next(t)
+			if got, tags := len(call.groups), fmt.Sprint(tagsOf(call.args)); got != 3 || tags != "[a]" {
+				t.Errorf("a call of %d groups with the tags %s, want 3 with a", got, tags)
+			}
+			h.none(t) // b is in flight
+			call.admit()
+			calls["[b]"].admit()
+			b.wantAdmitted(t, "b")
+			call = h.next(t)
+			if got, tags := len(call.groups), fmt.Sprint(tagsOf(call.args)); got != 2 || tags != "[b]" {
+				t.Errorf("a call of %d groups with the tags %s, want 2 with b", got, tags)
+			}
+			call.admit()
+			for _, c := range rest {
+				c.wantAdmitted(t, c.ops[0].Key)
+			}
+		})
+	}
+}
+
+// TestOneServerMixesTags: where all keys lie together, tags mean nothing.
+func TestOneServerMixesTags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeld()
+		s := open(t, oneServer{h}, &Options{InFlight: 1})
+		first := start(s, true, "{a}", "{b}")
+		call := h.next(t)
+		b, c := start(s, true, "{b}"), start(s, true, "{c}")
+		call.admit()
+		call = h.next(t)
+		if len(call.groups) != 2 {
+			t.Errorf("a call of %v, want two groups", call.groups)
+		}
+		call.admit()
+		for _, c := range []*caller{first, b, c} {
+			c.wantAdmitted(t, c.ops[0].Key)
+		}
+	})
+}
+
+// TestKeysOfTwoTagsAreRefused: before anything is sent, with or without Lua, and with
+// an error that says which ops they are and not who.
+func TestKeysOfTwoTagsAreRefused(t *testing.T) {
+	s := open(t, shardedClient{clientFunc(func(_ context.Context, c *Command) (string, error) {
+		t.Errorf("%s is sent", c.Args[0])
+		return "", io.EOF
+	})}, nil)
+	long := strings.Repeat("secret", 50)
+	for name, keys := range map[string][]string{
+		"keys":                  {"secret 1", "secret 2"},
+		"the last of many":      {"{secret}1", "{secret}2", "{secret}3", "{secret}4", "{secrets}1"},
+		"a tag and none":        {"x{secret}", "x{secret"},
+		"two long ones":         {long + "1", long + "2"},
+		"the name of the other": {"{", "%7B"},
+		"empty braces":          {"{}secret", "{}secrets"},
+		"the first tag counts":  {"{a}{secret}", "{b}{secret}"},
+	} {
+		for what, kinds := range map[string][2]string{"Lua": {}, "no Lua": {"mine/1", "mine/1"}, "one of them has no Lua": {"mine/1", ""}} {
+			ops := make([]store.Op, len(keys))
+			for i, key := range keys {
+				var a algorithm.Algorithm = windowOf10
+				if kind := kinds[min(i, 1)]; kind != "" {
+					a = kindOnly(kind)
+				}
+				ops[i] = oneOp(key, a)[0]
+				ops[i].Outcome = untold
+			}
+			at, committed, err := s.Apply(t.Context(), ops)
+			lookedAt, lookErr := s.Peek(t.Context(), ops)
+			for verb, err := range map[string]error{"apply": err, "peek": lookErr} {
+				wantMeaning(t, name+", "+what+", "+verb, err, store.ErrCrossSlot, nil)
+				want := fmt.Sprintf("ops 0 and %d", len(keys)-1)
+				if text := fmt.Sprint(err); strings.Contains(text, "secret") || !strings.Contains(text, want) || !strings.Contains(text, "{tag}") {
+					t.Errorf("%s, %s: %v, want %s and no key", name, verb, err, want)
+				}
+			}
+			if at != 0 || committed || lookedAt != 0 || slices.ContainsFunc(ops, func(op store.Op) bool { return op.Outcome != untold }) {
+				t.Errorf("%s, %s: there is an answer beside the error", name, what)
+			}
+		}
+	}
+	for _, l := range []*lane{&s.takes, &s.looks} {
+		if len(l.batchers) != 0 {
+			t.Errorf("%d batchers for what was refused", len(l.batchers))
+		}
+	}
+}
+
+// TestKeysOfOneTagTravelTogether: whatever they look like.
+func TestKeysOfOneTagTravelTogether(t *testing.T) {
+	long := strings.Repeat("k", 300)
+	for _, keys := range [][]string{
+		{"a", "{a}", "x{a}y", "{a}{b}", "{a}}", "x{a}" + long},
+		{long, "{" + long + "}", "{" + long + "}1", "{" + long + "}" + long},
+		{"{", "{{}"},
+		{"{a", "{{a}}", "x{{a}"},
+		{"%7B", "{%7B}"},
+		{"{a:b}", "a:b", "{a:b}:c"},
+	} {
+		heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+			c := start(s, true, keys...)
+			call := h.next(t)
+			if tags := tagsOf(call.args); len(tags) != 1 || len(call.groups) != 1 || len(call.groups[0]) != len(keys) {
+				t.Errorf("%.50q: a call of %d groups, tags %.50q", keys, len(call.groups), tags)
+			}
+			call.admit()
+			c.wantAdmitted(t, fmt.Sprintf("%.50q", keys))
+		})
+	}
+}
+
+// TestPlaceIsWhatAClusterHashes: for any prefix, and any two keys.
+func TestPlaceIsWhatAClusterHashes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		prefix := strings.NewReplacer("{", "(", "}", ")").Replace(drawBytes(t, "prefix", 1))
+		s := &Store{sharded: true, opts: Options{Prefix: prefix[:min(len(prefix), maxPrefix)]}}
+		a, b := drawBytes(t, "a", 1), drawBytes(t, "b", 1)
+		if rapid.Bool().Draw(t, "b has the tag of a") {
+			b = "{" + clusterTag(a) + "}" + b
+		}
+		names := make([]string, 2)
+		for i, key := range []string{a, b} {
+			names[i] = s.name(&store.Slot{Key: key, Limit: drawBytes(t, "limit", 0), Algorithm: kindOnly("a/1")})
+			if got, want := s.place(names[i]), clusterTag(names[i]); got != want || got == "" {
+				t.Fatalf("%q lies at %q, a cluster hashes %q", names[i], got, want)
+			}
+		}
+		place, err := s.placeOf(names)
+		if together := clusterTag(a) == clusterTag(b); together != (err == nil) || together && place != clusterTag(names[0]) {
+			t.Fatalf("keys %q and %q: %q, %v", a, b, place, err)
+		}
+		if s.sharded = false; s.place(names[0]) != "" {
+			t.Fatal("one server has places")
+		}
+	})
+}
+
+// TestResetIsOneCommandForEachTag: with all keys of it, whatever stands between them.
+func TestResetIsOneCommandForEachTag(t *testing.T) {
+	keys := []string{"{a}1", "{b}1", "a", "c", "{a}2", "{b}2", strings.Repeat("k", 300)}
+	slots := make([]store.Slot, len(keys))
+	for i, key := range keys {
+		slots[i] = store.Slot{Key: key, Algorithm: windowOf10}
+	}
+	for refused, want := range map[error]error{
+		nil:                            nil,
+		io.ErrUnexpectedEOF:            store.ErrOutcomeUnknown,
+		&ServerError{Message: "OOM x"}: nil, // that of the last one
+	} {
+		var sent [][]string
+		s := open(t, shardedClient{clientFunc(func(_ context.Context, c *Command) (string, error) {
+			sent = append(sent, slices.Clone(c.Args))
+			if c.Args[0] != "DEL" || c.Key != 1 || len(tagsOf(c.Args)) != 1 {
+				t.Errorf("%.80q is sent, its key is word %d", c.Args, c.Key)
+			}
+			if tagsOf(c.Args)[0] == "b" {
+				return "", refused
+			}
+			return "1", nil
+		})}, nil)
+		err := s.Reset(t.Context(), slots)
+		if (err == nil) != (refused == nil) || want != nil && !errors.Is(err, want) || refused != nil && !errors.Is(err, refused) {
+			t.Errorf("one command gives %v: %v", refused, err)
+		}
+		named := map[string]int{}
+		for _, args := range sent {
+			for _, name := range args[1:] {
+				named[name]++
+			}
+		}
+		for i := range slots {
+			if name := s.name(&slots[i]); named[name] > 1 || refused == nil && named[name] != 1 {
+				t.Errorf("%.40q is deleted %d times", name, named[name])
+			}
+		}
+		if refused == nil && len(sent) != 4 {
+			t.Errorf("%d commands for 4 tags", len(sent))
+		}
+	}
+}
