@@ -1,0 +1,75 @@
+package traffic
+
+import (
+	"math"
+	"testing"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/random"
+)
+
+func TestCostsHaveTheirMean(t *testing.T) {
+	for _, c := range []struct {
+		costs      Costs
+		mean, off  float64
+		least, top int64
+	}{
+		{Costs{}, 1, 0, 1, 1},
+		{Costs{Cost: 7}, 7, 0, 7, 7},
+		{Costs{Kind: "geometric", Mean: 4 * one}, 4, 0.05, 1, 100},
+		{Costs{Kind: "geometric", Mean: 4 * one, Max: 2}, 1.75, 0.01, 1, 2},
+		{Costs{Kind: "log-normal", Median: 500, Sigma: one}, 500 * math.Exp(0.5), 15, 1, 100_000},
+		{Costs{Kind: "log-normal", Median: 500, Max: 500}, 380, 10, 1, 500},
+		{Costs{Kind: "list", List: []int64{0, 10}}, 5, 0.1, 0, 10},
+		{Costs{Kind: "list", List: []int64{0, 10, 99}, Weights: []int64{9, 1, 0}}, 1, 0.05, 0, 10},
+		{Costs{Kind: "mix", Large: 101}, 11, 0.4, 1, 101},
+		{Costs{Kind: "mix", Cost: 2, Large: 4, Share: one / 2}, 3, 0.02, 2, 4},
+	} {
+		p, err := NewCosts(c.costs, random.New(1).Stream("costs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		const n = 100_000
+		for range n {
+			cost := p.Cost()
+			if cost < c.least || cost > c.top {
+				t.Fatalf("%+v: cost %d, outside %d to %d", c.costs, cost, c.least, c.top)
+			}
+			sum += cost
+		}
+		if mean := float64(sum) / n; math.Abs(mean-c.mean) > c.off {
+			t.Errorf("%+v: mean %v, want %v ± %v", c.costs, mean, c.mean, c.off)
+		}
+	}
+}
+
+func TestCostsHoldTheirBoundsAtTheExtremes(t *testing.T) {
+	for _, c := range []Costs{
+		{Kind: "geometric", Mean: maxMeanCost * one},
+		{Kind: "log-normal", Median: algorithm.MaxUnits, Sigma: 10 * one},
+		{Kind: "log-normal", Median: 1, Sigma: 10 * one},
+	} {
+		p, err := NewCosts(c, random.New(1).Stream("costs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100_000 {
+			if cost := p.Cost(); cost < 1 || cost > algorithm.MaxUnits {
+				t.Fatalf("%+v: cost %d", c, cost)
+			}
+		}
+	}
+}
+
+func TestListedCostsAreACopy(t *testing.T) {
+	list := []int64{5}
+	p, err := NewCosts(Costs{Kind: "list", List: list}, random.New(1).Stream("costs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list[0] = -1
+	if got := p.Cost(); got != 5 {
+		t.Errorf("cost %d after the caller changed its list", got)
+	}
+}

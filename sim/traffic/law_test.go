@@ -1,0 +1,199 @@
+package traffic
+
+import (
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/sim/random"
+	"pgregory.net/rapid"
+)
+
+// floor returns ⌊n·per/units⌋ in big whole numbers.
+func floor(n, per, units int64) int64 {
+	product := new(big.Int).Mul(big.NewInt(n), big.NewInt(per))
+	return product.Quo(product, big.NewInt(units)).Int64()
+}
+
+func drawRate(t *rapid.T) Rate {
+	per := rapid.OneOf(rapid.Int64Range(1, 10), rapid.Int64Range(1, 100_000_000), rapid.Int64Range(1, micros(longest))).Draw(t, "per µs")
+	return Rate{rapid.Int64Range(1, min(1e12, 1000*per)).Draw(t, "units"), time.Duration(per) * time.Microsecond}
+}
+
+func TestConstantNeverDrifts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRate(t)
+		s, err := NewSource(Load{Process: Process{Kind: "constant", Rate: r}}, Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range rapid.Int64Range(1, 2000).Draw(t, "arrivals") {
+			a, ok := s.Next()
+			want := floor(n, r.micros(), r.Units)
+			if ok != (want < maxAt) || ok && a.At != want {
+				t.Fatalf("%v: arrival %d at %d (%v), want %d", r, n, a.At, ok, want)
+			}
+			if !ok {
+				return
+			}
+		}
+	})
+}
+
+// Millions of arrivals at a rate whose gap is a fraction land where they should.
+func TestConstantNeverDriftsInALongRun(t *testing.T) {
+	for _, r := range []Rate{{7, 3 * time.Second}, {999_983, time.Second}, {3, 1000 * time.Microsecond}} {
+		s := source(t, Load{Process: Process{Kind: "constant", Rate: r}})
+		var last Arrival
+		const n = 3_000_001
+		for range n {
+			last, _ = s.Next()
+		}
+		if want := floor(n-1, r.micros(), r.Units); last.At != want {
+			t.Errorf("%v: arrival %d at %d, want %d", r, n-1, last.At, want)
+		}
+	}
+}
+
+// An arrival with jitter stays between its own place and that of the next.
+func TestJitterKeepsWithinTheGap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRate(t)
+		jitter := Decimal(rapid.Int64Range(0, int64(one)).Draw(t, "jitter"))
+		env := Env{Streams: random.New(rapid.Uint64().Draw(t, "seed"))}
+		s, err := NewSource(Load{Process: Process{Kind: "constant", Rate: r, Jitter: jitter}}, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range int64(200) {
+			a, ok := s.Next()
+			if !ok {
+				return
+			}
+			from, to := floor(n, r.micros(), r.Units), floor(n+1, r.micros(), r.Units)
+			if most := from + floor(to-from, int64(jitter), int64(one)); a.At < from || a.At > most {
+				t.Fatalf("%v, jitter %v: arrival %d at %d, outside %d to %d", r, jitter, n, a.At, from, most)
+			}
+		}
+	})
+}
+
+// listed is a source of given arrivals.
+type listed struct{ left []Arrival }
+
+func (l *listed) Next() (Arrival, bool) {
+	if len(l.left) == 0 {
+		return Arrival{}, false
+	}
+	a := l.left[0]
+	l.left = l.left[1:]
+	return a, true
+}
+
+// Merge is a stable sort by time of the sources one after the other.
+func TestMergeIsAStableSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var sources []Source
+		var all []Arrival
+		for i := range rapid.IntRange(0, 12).Draw(t, "sources") {
+			ats := rapid.SliceOfN(rapid.Int64Range(0, 20), 0, 10).Draw(t, "times")
+			slices.Sort(ats)
+			var list []Arrival
+			for j, at := range ats {
+				list = append(list, Arrival{At: at, Key: keyName("source", int64(i)), Cost: int64(j)})
+			}
+			sources = append(sources, &listed{list})
+			all = append(all, list...)
+		}
+		slices.SortStableFunc(all, func(a, b Arrival) int { return int(a.At - b.At) })
+		merged := Merge(sources...)
+		if got := drain(merged); !slices.Equal(got, all) {
+			t.Fatalf("got  %v\nwant %v", got, all)
+		}
+		if a, ok := merged.Next(); ok {
+			t.Fatalf("after its end: %v", a)
+		}
+	})
+}
+
+// Merging is associative: a merge of merges is the merge of all.
+func TestMergeOfMergesIsOneMerge(t *testing.T) {
+	three := func() (a, b, c Source) {
+		return source(t, named(t, "batch")), source(t, named(t, "constant")), source(t, named(t, "keys/hot"))
+	}
+	a, b, c := three()
+	want := take(t, Merge(a, b, c), 10_000)
+	a, b, c = three()
+	if got := take(t, Merge(Merge(a, b), c), 10_000); !slices.Equal(got, want) {
+		t.Error("Merge(Merge(a, b), c) is not Merge(a, b, c)")
+	}
+	a, b, c = three()
+	if got := take(t, Merge(a, Merge(b, c)), 10_000); !slices.Equal(got, want) {
+		t.Error("Merge(a, Merge(b, c)) is not Merge(a, b, c)")
+	}
+}
+
+// Whatever the parameters, a process that is accepted keeps time in order and within
+// its bounds.
+func TestAcceptedProcessKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		span := func(name string) time.Duration {
+			return time.Duration(rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, 60_000_000), rapid.Int64Range(1, micros(longest))).Draw(t, name)) * time.Microsecond
+		}
+		decimal := func(name string, lo, hi Decimal) Decimal {
+			return Decimal(rapid.Int64Range(int64(lo), int64(hi)).Draw(t, name))
+		}
+		p := Process{Kind: rapid.SampledFrom(processes).Draw(t, "kind").name}
+		switch p.Kind {
+		case "constant":
+			p.Rate, p.Jitter = drawRate(t), decimal("jitter", 0, one)
+		case "poisson":
+			p.Rate = drawRate(t)
+		case "mmpp":
+			if rapid.Bool().Draw(t, "fit") {
+				p.Rate, p.CV2 = drawRate(t), decimal("cv2", one+1000, 10_000*one)
+				p.Lag = decimal("lag", 0, one/2)
+			} else {
+				p.OnRate, p.On, p.Off = drawRate(t), span("on"), span("off")
+			}
+		case "pareto":
+			p.Rate, p.Sources, p.Alpha = drawRate(t), rapid.Int64Range(1, 50).Draw(t, "sources"), decimal("alpha", one+1000, 10*one)
+			p.On, p.Off = span("on"), span("off")
+		case "batch":
+			p.Rate, p.Batch = drawRate(t), decimal("batch", one, 1e6*one)
+		case "flash":
+			p.Rate, p.Peak, p.At = drawRate(t), decimal("peak", one, 10_000*one), span("at")
+			p.Ramp, p.Hold, p.Decay = span("ramp"), span("hold"), span("decay")
+		case "diurnal":
+			p.Rate, p.Amplitude, p.Period = drawRate(t), decimal("amplitude", 1, one), span("period")
+		case "counts":
+			p.Counts, p.Step, p.Repeat = rapid.SliceOfN(rapid.Int64Range(0, 1000), 1, 10).Draw(t, "counts"), span("step"), rapid.Bool().Draw(t, "repeat")
+		case "boundary":
+			p.Limit, p.Every = drawRate(t), rapid.Int64Range(1, 1000).Draw(t, "every")
+		case "counter":
+			p.Limit = drawRate(t)
+		case "drip":
+			p.Gap, p.Offset = span("gap"), span("offset")
+		}
+		env := Env{Streams: random.New(rapid.Uint64().Draw(t, "seed")), Epoch: rapid.Int64Range(0, 4e15).Draw(t, "epoch")}
+		s, err := NewSource(Load{Process: p, Start: span("start")}, env)
+		if err != nil {
+			return // refused: other tests say what must be accepted
+		}
+		var last int64
+		for i := range 100 {
+			a, ok := s.Next()
+			if !ok {
+				if again, ok := s.Next(); ok {
+					t.Fatalf("%+v: after its end comes %v", p, again)
+				}
+				return
+			}
+			if a.At < last || a.At > maxAt {
+				t.Fatalf("%+v: arrival %d at %d, after %d", p, i, a.At, last)
+			}
+			last = a.At
+		}
+	})
+}
