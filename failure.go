@@ -129,7 +129,8 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 // late gives the error of a call that our own time-out ended its meaning. By
 // the contract of a store nothing was changed, unless it says otherwise.
 func late(ctx, within context.Context, timeout time.Duration, err error) error {
-	if err != nil && within.Err() != nil && ctx.Err() == nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+	ours := within.Err() != nil && ctx.Err() == nil && errors.Is(err, within.Err())
+	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, timeout, err)
 	}
 	return err

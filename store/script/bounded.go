@@ -37,15 +37,20 @@ func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string,
 	type answer struct {
 		reply string
 		err   error
+		crash *crash
 	}
 	answered := make(chan answer, 1)
 	go func() {
 		defer s.calls.Done()
-		reply, err := f(s.bound())
-		answered <- answer{reply, err}
+		var a answer
+		a.crash = caught(func() { a.reply, a.err = f(s.bound()) })
+		answered <- a
 	}()
 	select {
 	case a := <-answered:
+		if a.crash != nil {
+			panic(a.crash)
+		}
 		return a.reply, a.err
 	case <-ctx.Done():
 		return "", ctx.Err()

@@ -41,15 +41,22 @@ func newFlight(l *lane) *flight {
 
 // fly makes the call and answers its groups.
 func (f *flight) fly() {
-	reply, err := f.call()
+	var reply string
+	var err error
+	crash := caught(func() { reply, err = f.call() })
 	switch {
+	case crash != nil:
+		for _, g := range f.groups {
+			g.call.crashed(crash)
+		}
 	case err != nil:
 		err = explain(f.lane.verb(), err, f.lane.takes)
 		for _, g := range f.groups {
 			g.call.answer(0, false, err)
 		}
 	case f.lone():
-		f.groups[0].call.decode(reply)
+		p := f.groups[0].call
+		p.guard(func() { p.decode(reply) })
 	default:
 		f.decode(reply)
 	}
@@ -208,7 +215,7 @@ func (r *run) decode(at algorithm.Instant, reply string) {
 		}
 	}
 	for p := range r.each() {
-		p.group(at, reply)
+		p.guard(func() { p.group(at, reply) })
 	}
 }
 

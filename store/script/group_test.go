@@ -41,7 +41,7 @@ func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
 		b.Enqueue(&p.Group)
 		aboard = append(aboard, p)
 	}
-	f := l.flush(b)
+	f := l.flush("", b)
 	if f == nil || len(f.groups) != len(groups) {
 		t.Fatal("the groups do not leave together")
 	}

@@ -16,6 +16,8 @@ type lane struct {
 
 	mu       sync.Mutex
 	batchers map[string]*Batcher // by place; see Store.place
+	flying   int                 // calls in flight, of all places
+	held     []string            // places that wait for one of them to land, in order
 	closed   bool
 	flights  sync.WaitGroup
 	parked   int          // goroutines that wait for work
@@ -52,7 +54,7 @@ func (l *lane) send(p *pending) {
 		l.batchers[p.place] = b
 	}
 	b.Enqueue(&p.Group)
-	f := l.flush(b)
+	f := l.flush(p.place, b)
 	if f != nil && p.patient() && len(f.groups) == 1 && f.groups[0] == &p.Group {
 		l.mu.Unlock()
 		f.fly() // nobody else is aboard, and the caller waits anyway
@@ -99,32 +101,62 @@ func (l *lane) carry(f *flight) {
 	}
 }
 
-// flush returns the next call to make, if one is to be made now.
-func (l *lane) flush(b *Batcher) *flight {
+// maxFlying is how many calls may be in flight where keys lie on several servers. There
+// are as many places as keys, and each has its own InFlight: a crowd on as many keys
+// would be as many calls at once, which is more than a client has connections for.
+const maxFlying = 64
+
+// flush returns the next call of a place to make, if one is to be made now.
+func (l *lane) flush(place string, b *Batcher) *flight {
+	if place != "" && l.batch.Groups > 1 && l.flying >= maxFlying {
+		l.held = append(l.held, place)
+		return nil
+	}
 	f := l.idle.Get().(*flight)
 	f.groups = b.Flush(f.groups[:0])
 	if len(f.groups) == 0 {
 		l.idle.Put(f)
 		return nil
 	}
-	f.place = f.groups[0].call.place
+	f.place = place
+	l.flying++
 	l.flights.Add(1)
 	return f
 }
 
-// land counts a call as answered and returns the next one of its place.
+// land counts a call as answered and returns the next one: of a place that was held
+// up, or of its own.
 func (l *lane) land(f *flight) (next *flight) {
 	l.mu.Lock()
+	l.flying--
 	b := l.batchers[f.place]
 	b.Reply()
-	next = l.flush(b)
-	if b.Idle() && f.place != "" {
-		delete(l.batchers, f.place) // there are as many places as keys
+	if len(l.held) > 0 {
+		l.held = append(l.held, f.place)
+	} else {
+		next = l.flush(f.place, b)
 	}
+	for next == nil && len(l.held) > 0 {
+		place := l.held[0]
+		l.held = l.held[1:]
+		if b := l.batchers[place]; b != nil {
+			next = l.flush(place, b)
+			l.forget(place, b)
+		}
+	}
+	l.forget(f.place, b)
 	l.mu.Unlock()
 	l.idle.Put(f)
 	l.flights.Done()
 	return next
+}
+
+// forget drops the batcher of a place at which nothing is left to do: there are as many
+// places as keys.
+func (l *lane) forget(place string, b *Batcher) {
+	if place != "" && b.Idle() && l.batchers[place] == b {
+		delete(l.batchers, place)
+	}
 }
 
 // wait returns the answer to p and writes the Outcomes to ops. A caller whose time is
@@ -143,6 +175,9 @@ func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error)
 	l.mu.Lock()
 	b := l.batchers[p.place]
 	waiting := b != nil && b.Cancel(&p.Group)
+	if waiting {
+		l.forget(p.place, b)
+	}
 	drained := !waiting && p.state == groupIdle
 	l.mu.Unlock()
 	if waiting {

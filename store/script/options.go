@@ -31,8 +31,10 @@ type Options struct {
 	Share int
 
 	// InFlight bounds the calls in flight while calls are shared: what arrives
-	// beyond them waits, and travels together. 0 is 2, 100 is the most. With
-	// sharing off there is no bound but that of the client library.
+	// beyond them waits, and travels together. 0 is 2, 100 is the most. Where keys
+	// lie on several servers it counts for each hash tag, and over all of them 64
+	// are the most. With sharing off there is no bound but that of the client
+	// library.
 	InFlight int
 
 	// Timeout bounds a call to the server, as the deadline of the context that

@@ -29,6 +29,7 @@ type pending struct {
 	at        algorithm.Instant
 	committed bool
 	err       error
+	crash     *crash
 }
 
 func newPending(l *lane) *pending {
@@ -121,6 +122,9 @@ func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
 // result is for the caller, who has been answered.
 func (p *pending) result(ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	at, committed, err = p.at, p.committed, p.err
+	if p.crash != nil {
+		panic(p.crash) // and p is not used again
+	}
 	if err == nil {
 		for i := range ops {
 			ops[i].Outcome = p.ops[i].Outcome

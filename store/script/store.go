@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -111,22 +112,31 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	commands := make(map[string][]string)
-	for i := range slots {
-		name := s.name(&slots[i])
-		place := s.place(name)
-		if commands[place] == nil {
-			commands[place] = []string{"DEL"}
-		}
-		commands[place] = append(commands[place], name)
-	}
-	for _, args := range commands {
+	for i, args := range s.deletions(slots) {
 		_, err := s.within(ctx, func(ctx context.Context) (string, error) { return s.do(ctx, &Command{Args: args, Key: 1}) })
-		if err != nil {
-			return explain("reset", err, true)
+		if err = explain("reset", err, true); err != nil && i > 0 && !errors.Is(err, store.ErrOutcomeUnknown) {
+			return fmt.Errorf("script: reset: %w: some are reset, and then: %v", store.ErrOutcomeUnknown, err)
+		} else if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// deletions returns the words of a DEL for each place.
+func (s *Store) deletions(slots []store.Slot) (all [][]string) {
+	index := make(map[string]int)
+	for i := range slots {
+		name := s.name(&slots[i])
+		place := s.place(name)
+		at, known := index[place]
+		if !known {
+			at = len(all)
+			index[place], all = at, append(all, []string{"DEL"})
+		}
+		all[at] = append(all[at], name)
+	}
+	return all
 }
 
 // name returns the stored name of a slot.

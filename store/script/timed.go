@@ -62,7 +62,8 @@ func inTime(ctx context.Context, timeout time.Duration, f func(ctx context.Conte
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := f(within)
-	if err != nil && within.Err() != nil && ctx.Err() == nil && !errors.Is(err, store.ErrOutcomeUnknown) {
+	ours := within.Err() != nil && ctx.Err() == nil && errors.Is(err, within.Err())
+	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, lateError(timeout), err)
 	}
 	return err

@@ -1,0 +1,180 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// panics is an algorithm of a user with a bug.
+type panics struct{ algorithm.Algorithm }
+
+var errBug = errors.New("a bug")
+
+func (panics) Spec() algorithm.Spec { return algorithm.Spec{Kind: "panics/1"} }
+
+func (panics) Step(algorithm.State, algorithm.Instant, algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	panic(errBug)
+}
+
+// recovered runs f and returns what it panics with.
+func recovered(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
+
+// TestPanicOfAUserReachesItsCaller: on whatever goroutine it happens, with whatever
+// context, and the store goes on and can be closed.
+func TestPanicOfAUserReachesItsCaller(t *testing.T) {
+	lua := Source{Kind: "panics/1", Lua: "local function decide(state, now) return true end"}
+	boom := func(*Command) string { panic(errBug) }
+	for name, user := range map[string]struct {
+		algorithm algorithm.Algorithm
+		reply     func(*Command) string
+	}{
+		"step":               {panics{}, nil},
+		"hook of the client": {windowOf10, boom},
+	} {
+		for _, mode := range []string{"patient", "context", "within"} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				var sound atomic.Bool
+				s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) {
+					if user.reply != nil && !sound.Load() {
+						return user.reply(c), nil
+					}
+					return "+5 ", nil
+				}), &Options{Scripts: []Source{lua}})
+				ctx, on := context.Background(), store.Store(s)
+				switch mode {
+				case "context":
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithCancel(ctx)
+					defer cancel()
+				case "within":
+					on = s.Within(time.Minute)
+				}
+				for range 5 { // more than may be in flight
+					for verb, call := range map[string]func(){
+						"apply": func() { _, _, _ = on.Apply(ctx, oneOp("k", user.algorithm)) },
+						"peek":  func() { _, _ = on.Peek(ctx, oneOp("k", user.algorithm)) },
+					} {
+						err, _ := recovered(call).(error)
+						if !errors.Is(err, errBug) {
+							t.Errorf("%s: panics with %v", verb, err)
+						}
+					}
+					if user.reply != nil {
+						if err, _ := recovered(func() { _ = on.Reset(ctx, []store.Slot{oneOp("k", windowOf10)[0].Slot}) }).(error); !errors.Is(err, errBug) {
+							t.Errorf("reset: panics with %v", err)
+						}
+					}
+				}
+				sound.Store(true)
+				if _, committed, err := on.Apply(ctx, oneOp("other", windowOf10)); err != nil || !committed {
+					t.Error(committed, err)
+				}
+			})
+		}
+	}
+}
+
+// TestPanicOfAUserFailsNobodyElse: who shares the call has an answer.
+func TestPanicOfAUserFailsNobodyElse(t *testing.T) {
+	s := open(t, answering("5;+;+;+", nil), &Options{Scripts: []Source{{Kind: "panics/1", Lua: "local function decide(state, now) return true end"}}})
+	b := NewBatcher(s.takes.batch)
+	s.takes.mu.Lock()
+	s.takes.batchers[""] = b
+	var aboard []*pending
+	for _, a := range []algorithm.Algorithm{windowOf10, panics{}, windowOf10} {
+		p := s.takes.pending(context.Background(), 0, oneOp(fmt.Sprint(len(aboard)), a))
+		if scripted, err := p.prepare(s); !scripted || err != nil {
+			t.Fatal(scripted, err)
+		}
+		b.Enqueue(&p.Group)
+		aboard = append(aboard, p)
+	}
+	f := s.takes.flush("", b)
+	s.takes.mu.Unlock()
+	f.fly()
+	s.takes.land(f)
+	for i, p := range aboard {
+		if value := recovered(func() {
+			if _, committed, err := s.takes.wait(p, make([]store.Op, 1)); !committed || err != nil {
+				t.Error(i, committed, err)
+			}
+		}); (value != nil) != (i == 1) {
+			t.Errorf("caller %d: panics with %v", i, value)
+		}
+	}
+}
+
+// TestCallsInFlightAreBoundedOverAllPlaces: a crowd on as many keys of a cluster is not
+// as many calls at once, and all of them end.
+func TestCallsInFlightAreBoundedOverAllPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var flying, most atomic.Int64
+		s := open(t, shardedClient{clientFunc(func(_ context.Context, c *Command) (string, error) {
+			if n := flying.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer flying.Add(-1)
+			time.Sleep(time.Millisecond)
+			return admission(groupsOf(c.Args)), nil
+		})}, nil)
+		var all sync.WaitGroup
+		var admitted, left atomic.Int64
+		for i := range 3000 {
+			all.Go(func() {
+				ctx := context.Background()
+				if i%3 == 0 { // who leaves the queue holds nobody up
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(i%7)*time.Millisecond+time.Microsecond)
+					defer cancel()
+				}
+				switch _, committed, err := s.Apply(ctx, oneOp(fmt.Sprint(i%1000), windowOf10)); {
+				case committed:
+					admitted.Add(1)
+				case errors.Is(err, context.DeadlineExceeded):
+					left.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		synctest.Wait() // the last call has landed
+		if most.Load() != maxFlying || admitted.Load() < 2000 || left.Load() == 0 {
+			t.Errorf("at most %d in flight, want %d; %d admitted, %d left", most.Load(), maxFlying, admitted.Load(), left.Load())
+		}
+		if len(s.takes.batchers) != 0 || s.takes.flying != 0 {
+			t.Errorf("%d batchers are left, %d in flight", len(s.takes.batchers), s.takes.flying)
+		}
+	})
+}
+
+// TestResetThatIsHalfDoneIsUnknown: where keys lie on several servers.
+func TestResetThatIsHalfDoneIsUnknown(t *testing.T) {
+	for failing, want := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrOutcomeUnknown} {
+		calls := 0
+		s := open(t, shardedClient{clientFunc(func(context.Context, *Command) (string, error) {
+			if calls++; calls-1 == failing {
+				return "", store.ErrUnavailable
+			}
+			return "1", nil
+		})}, nil)
+		var slots []store.Slot
+		for _, key := range []string{"a", "b", "c"} {
+			slots = append(slots, oneOp(key, windowOf10)[0].Slot)
+		}
+		wantMeaning(t, fmt.Sprintf("call %d fails", failing), s.Reset(context.Background(), slots), want, nil)
+	}
+}
