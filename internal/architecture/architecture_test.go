@@ -54,6 +54,10 @@ var rules = []rule{
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal", []string{"algorithm", "store", "conformance", "internal"}, nil, "what is internal serves the tests"},
 	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script"}, nil, "examples show what a user would import"},
+	{"sim", []string{"", "algorithm", "store", "store/memory", "store/script", "sim"},
+		// A scenario is a text that people write; the parser tells lines and columns.
+		[]string{"github.com/goccy/go-yaml"},
+		"the simulated world runs the code that users run, and meets no network"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/valkey", "cmd/weir"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "github.com/alecthomas/kong", "github.com/schollz/progressbar", "golang.org/x/term"}, "the command's libraries stay out of the library's module"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},

@@ -1,0 +1,254 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/random"
+	"github.com/weirgo/weir/sim/traffic"
+)
+
+// load is one traffic of a run.
+type load struct {
+	Traffic
+	world     *world
+	retry     traffic.Retry
+	retryDraw *random.Stream
+	gate      *traffic.Gate // of an open stream; nil where it has none
+	gateDraw  *random.Stream
+	nodes     int64 // requests so far, to spread them
+	result    TrafficResult
+
+	// Of an open stream.
+	source traffic.Source
+	next   traffic.Arrival
+	spare  []*attempt
+
+	// Of a closed loop.
+	keys      traffic.KeyPicker
+	costs     traffic.CostPicker
+	think     traffic.Delay
+	thinkDraw *random.Stream
+	stop      int64
+	left      int64
+}
+
+// attempt is a request on its way to an answer, repeats included.
+type attempt struct {
+	load   *load
+	caller *caller // of a closed loop
+	client *client
+	node   *node
+	cost   int64
+	first  int64 // when it was made
+	tries  int64
+	waited int64 // before this try
+	doubt  bool  // an earlier try has an unknown outcome
+}
+
+func newLoad(w *world, index int) (*load, error) {
+	t := w.scenario.Traffic[index]
+	streams := w.streams.Under("traffic").Under(t.Name)
+	l := &load{Traffic: t, world: w, retryDraw: streams.Stream("retry"), gateDraw: streams.Stream("throttle")}
+	l.result.Name = t.Name
+	var err error
+	if l.retry, err = traffic.NewRetry(t.Retry); err != nil {
+		return nil, fmt.Errorf("sim: traffic %s: %w", t.Name, err)
+	}
+	if l.gate, err = l.newGate(); err != nil {
+		return nil, err
+	}
+	if t.Closed != nil {
+		return l, l.beginClosed(streams)
+	}
+	source, err := traffic.NewSource(t.load(), traffic.Env{Streams: streams, Epoch: w.epoch, Client: w.clients, Files: w.opts.Files})
+	if err != nil {
+		return nil, fmt.Errorf("sim: traffic %s: %w", t.Name, err)
+	}
+	if w.clients++; t.Process.Sources > 1 {
+		w.clients += t.Process.Sources
+	}
+	l.source = traffic.Until(source, w.end)
+	l.advance()
+	return l, nil
+}
+
+func (l *load) newGate() (*traffic.Gate, error) {
+	if l.Throttle == nil {
+		return nil, nil
+	}
+	gate, err := traffic.NewGate(*l.Throttle)
+	if err != nil {
+		return nil, fmt.Errorf("sim: traffic %s: %w", l.Name, err)
+	}
+	return gate, nil
+}
+
+// advance plans the next arrival of an open stream.
+func (l *load) advance() {
+	var more bool
+	if l.next, more = l.source.Next(); more {
+		l.world.queue.plan(l.next.At, l)
+	}
+}
+
+// happen is the next arrival.
+func (l *load) happen(w *world) {
+	var a *attempt
+	if n := len(l.spare); n > 0 {
+		a, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		a = new(attempt)
+	}
+	*a = attempt{load: l, client: w.clientOf(l.next.Key), cost: l.next.Cost, first: w.now}
+	l.advance()
+	w.arrive(a)
+}
+
+// beginClosed starts the callers of a closed loop. Each thinks first.
+func (l *load) beginClosed(streams random.Streams) error {
+	w := l.world
+	var errs [3]error
+	l.keys, errs[0] = traffic.NewKeys(l.Keys, streams.Stream("keys"))
+	l.costs, errs[1] = traffic.NewCosts(l.Costs, streams.Stream("costs"))
+	l.think, errs[2] = traffic.NewDelay(l.Closed.Think)
+	if err := first(errs[:]...); err != nil {
+		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
+	}
+	l.thinkDraw = streams.Stream("think")
+	l.stop, l.left = w.end, l.Count
+	if l.Stop != 0 {
+		l.stop = min(l.stop, micros(l.Stop))
+	}
+	if l.Count == 0 {
+		l.left = random.Max
+	}
+	for i := range l.Closed.Callers {
+		c := &caller{load: l, number: w.clients + i}
+		var err error
+		if c.gate, err = l.newGate(); err != nil {
+			return err
+		}
+		if begins := micros(l.Start) + l.think.Micros(l.thinkDraw); begins < l.stop {
+			w.queue.plan(begins, c)
+		}
+	}
+	w.clients += l.Closed.Callers
+	return nil
+}
+
+// caller is one who waits for an answer before the next request.
+type caller struct {
+	load   *load
+	number int64
+	gate   *traffic.Gate
+	attempt
+}
+
+// happen is the next request.
+func (c *caller) happen(w *world) {
+	l := c.load
+	if l.left == 0 {
+		return
+	}
+	l.left--
+	c.attempt = attempt{load: l, caller: c, client: w.clientOf(l.keys.Key(c.number)), cost: l.costs.Cost(), first: w.now}
+	w.arrive(&c.attempt)
+}
+
+// arrive takes a new request into the world.
+func (w *world) arrive(a *attempt) {
+	a.load.result.Arrivals++
+	for _, f := range w.faulty {
+		f.result.Arrivals++
+	}
+	a.client.open++
+	w.try(a)
+}
+
+// happen is a repeat.
+func (a *attempt) happen(w *world) {
+	w.goals[goalRetriedUnknown] += int64(truth(a.doubt))
+	w.try(a)
+}
+
+// try makes an attempt: the next node that is up is asked.
+func (w *world) try(a *attempt) {
+	l := a.load
+	a.tries++
+	w.offered(a)
+	gate := l.gate
+	if a.caller != nil {
+		gate = a.caller.gate
+	}
+	if gate != nil && !gate.Pass(w.now, l.gateDraw) {
+		w.goals[goalThrottled]++
+		w.noteAttempt(Dropped, a)
+		w.tell(a, outcome{class: throttled})
+		return
+	}
+	for range w.nodes {
+		n := w.nodes[l.nodes%int64(len(w.nodes))]
+		l.nodes++
+		if n.down == 0 {
+			a.node = n
+			w.noteAttempt(Asked, a)
+			n.ask(a)
+			return
+		}
+	}
+	a.node = nil
+	w.noteAttempt(Failed, a)
+	w.tell(a, outcome{class: failed})
+}
+
+// done lets an attempt be repeated, or ends the request.
+func (w *world) done(a *attempt, o outcome) {
+	l := a.load
+	if o.class == admittedNow {
+		gate := l.gate
+		if a.caller != nil {
+			gate = a.caller.gate
+		}
+		if gate != nil {
+			gate.Accept(w.now)
+		}
+		w.waited(w.now - a.first)
+		w.leave(a)
+		return
+	}
+	a.doubt = o.class == unknown
+	wait, again := l.retry.Next(traffic.Failure{Attempt: a.tries, RetryAfter: o.retryAfter, Waited: time.Duration(a.waited) * time.Microsecond}, l.retryDraw)
+	if at := w.now + micros(wait); again && at < w.end {
+		a.waited = micros(wait)
+		w.queue.plan(at, a)
+		return
+	}
+	if again { // the end comes first
+		l.result.Waiting++
+		a.client.open--
+		return
+	}
+	l.result.GaveUp++
+	for _, f := range w.faulty {
+		f.result.GaveUp++
+	}
+	w.goals[goalGaveUp]++
+	w.leave(a)
+}
+
+// leave ends a request.
+func (w *world) leave(a *attempt) {
+	a.client.open--
+	if c := a.caller; c != nil {
+		// A microsecond at least, or a caller who never waits would stop the time.
+		if next := w.now + max(1, c.load.think.Micros(c.load.thinkDraw)); next < c.load.stop {
+			w.queue.plan(next, c)
+		}
+		return
+	}
+	a.load.spare = append(a.load.spare, a)
+}
+
+const neverMicros = int64(algorithm.Never) / 1000

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestScenarioSurvivesItsText(t *testing.T) {
+	var all []*Scenario
+	for _, b := range List() {
+		s, err := Load(b.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	for seed := range uint64(300) {
+		all = append(all, Generate(seed))
+	}
+	for _, s := range all {
+		s.Start = time.Date(2027, 2, 3, 4, 5, 6, 7000, time.UTC)
+		text, err := s.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(strings.NewReader(string(text)))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", s.Name, err, text)
+		}
+		if diff := cmp.Diff(s, again); diff != "" {
+			t.Fatalf("%s (-before +after its text):\n%s\n%s", s.Name, diff, text)
+		}
+	}
+}
+
+func TestJSONIsAScenario(t *testing.T) {
+	s := parsed(t, `{"name": "json", "duration": "1s", "limits": [{"name": "l", "spec": "gcra:1/1s"}],
+		"traffic": [{"name": "t", "process": {"kind": "poisson", "rate": "5/1s"}}]}`)
+	if s.Name != "json" || s.Traffic[0].Process.Rate.Units != 5 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+const small = `name: small
+duration: 1s
+limits:
+  - {name: l, spec: "gcra:1/1s"}
+traffic:
+  - name: t
+    process: {kind: poisson, rate: 5/1s}
+`
+
+func TestParseRefusesWithTheLine(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "line 1, column 1: "},
+		{"two documents", small + "---\n" + small, "2 documents"},
+		{"unknown field", small + "speed: 3\n", `line 8, column 1: field "speed" is not allowed: must be one of name, about`},
+		{"unknown field inside", small + "nodes:\n  cuont: 3\n", `line 9, column 3: nodes: field "cuont" is not allowed`},
+		{"twice", small + "name: again\n", `line 8, column 1: mapping key "name" already defined`},
+		{"not a duration", small + "nodes: {skew: 3}\n", `line 8, column 15: nodes.skew: "3" is not allowed: must be a duration such as 1m30s`},
+		{"not a number", small + "seed: -1\n", `line 8, column 7: seed: "-1" is not allowed: must be a whole number from 0 to 2^64 - 1`},
+		{"not a list", small + "faults: 3\n", "line 8, column 9: faults: Integer is not allowed: must be a list"},
+		{"nothing", small + "faults:\n", "must be a list"},
+		{"not a mapping", small + "server: [1]\n", "line 8, column 9: server: Sequence is not allowed: must be a mapping"},
+		{"not a rate", strings.Replace(small, "5/1s", "5", 1), "line 7, column 36: traffic[0].process.rate: traffic: rate: rate 5 is not allowed"},
+		{"an alias", strings.Replace(small, "5/1s", "*rate", 1), "line 7"},
+		{"no duration", strings.Replace(small, "duration: 1s", "duration: 0s", 1), "line 2, column 11: sim: duration 0s is not allowed: must be whole microseconds from 1µs to 9600h0m0s"},
+		{"a bad spec", strings.Replace(small, "gcra", "gcrb", 1), `line 4, column 21: sim: limits[0].spec: spec: algorithm "gcrb" is not allowed`},
+		{"a bad process", strings.Replace(small, "poisson", "fish", 1), "line 6, column 9: sim: traffic[0]: traffic: process: kind fish is not allowed"},
+		{"the same name", strings.Replace(small, "traffic:", "  - {name: l, spec: \"gcra:1/1s\"}\ntraffic:", 1), "line 5, column 12: sim: limits[1].name l is not allowed: must be unlike every other"},
+		{"a field that the fault does not take", small + "faults:\n  - {kind: down, rate: 5%}\n", "line 9, column 24: sim: faults[0].rate 0.05 is not allowed: must be absent"},
+		{"a field that the fault needs", small + "faults:\n  - {kind: slow}\n", "sim: faults[0].delay 0 is not allowed: must be given"},
+		{"a fault after the end", small + "faults:\n  - {kind: down, at: 1s}\n", "line 9, column 22: sim: faults[0].at 1s is not allowed: must be whole microseconds from 0s to 999.999ms"},
+		{"a node that is not there", small + "faults:\n  - {kind: crash, nodes: [0, 1]}\n", "sim: faults[0].nodes[1] 1 is not allowed: must be 0 to 0"},
+		{"an unknown rule", small + "checks: [honesty]\n", "line 8, column 10: sim: checks[0] honesty is not allowed"},
+		{"an unknown metric", small + "expect:\n  - {metric: luck, max: 1}\n", `sim: expect[0].metric "luck" is not allowed`},
+		{"no bound", small + "expect:\n  - {metric: denied}\n", "sim: expect[0] without min and max is not allowed"},
+		{"process and closed", strings.Replace(small, "    process", "    closed: {callers: 1}\n    process", 1), "sim: traffic[0].process poisson is not allowed: must be absent"},
+		{"no yaml", "a: [", "line 1, column 4: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(strings.NewReader(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestParseErrorsCanBeTakenApart(t *testing.T) {
+	_, err := Parse(strings.NewReader(small + "nodes: {count: 5000}\n"))
+	var at *SyntaxError
+	var field *FieldError
+	if !errors.As(err, &at) || at.Line != 8 || !errors.As(err, &field) || field.Path != "nodes.count" || field.Value != "5000" || field.Allowed != "0 to 1000" {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// TestOverAdmissionIsThatOfARecount: what a result says of over-admission is what comes out
+// of the events alone, by comparing every interval with its bound.
+func TestOverAdmissionIsThatOfARecount(t *testing.T) {
+	const text = `
+name: recount
+duration: 20s
+seed: 5
+limits:
+  - {name: gcra, spec: "gcra:20/1s,burst=10"}
+  - {name: log, spec: "sliding-log:20/1s"}
+nodes: {count: 3, on_failure: local}
+network: {delay: {kind: exponential, mean: 2ms}}
+server: {lag: 300ms}
+traffic:
+  - name: users
+    process: {kind: poisson, rate: 60/1s}
+    keys: {kind: uniform, n: 2}
+    costs: {kind: list, list: [1, 3]}
+faults:
+  - {kind: failover, at: 5s, for: 1s}
+  - {kind: restart, at: 12s, for: 200ms, data: lost}
+`
+	s := parsed(t, text)
+	for i, limit := range s.Limits {
+		one := s.clone()
+		one.Limits = s.Limits[i : i+1]
+		all := map[string][]charged{}
+		r := ran(t, one, &Options{Trace: func(e *Event) {
+			if e.Allowed && (e.Kind == Decided || e.Kind == Stood) {
+				all[e.Key] = append(all[e.Key], charged{e.Micros, e.Cost})
+			}
+		}})[0]
+		a, err := algorithm.ParseSpec(limit.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over, worst := int64(0), int64(0)
+		for _, list := range all {
+			for last := range list {
+				sum := int64(0)
+				for first := last; first >= 0; first-- {
+					span := list[last].at - list[first].at
+					sum += list[first].cost
+					if limit.Name == "gcra" {
+						over = max(over, sum-10-span*20/1_000_000)
+					}
+					if span < 1_000_000 {
+						worst = max(worst, sum)
+						if limit.Name == "log" {
+							over = max(over, sum-20)
+						}
+					}
+				}
+			}
+		}
+		if got := r.Limits[0]; got.OverUnits != over || got.Worst.Units != worst || over == 0 {
+			t.Errorf("%v: over by %d and %d in the worst window, and a recount has %d and %d", a, got.OverUnits, got.Worst.Units, over, worst)
+		}
+	}
+}

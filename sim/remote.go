@@ -1,0 +1,123 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// remote is the store that a node's Limiter calls: the server, over the network. It
+// watches the virtual time by itself, and gives the errors that a store on a server
+// gives.
+type remote struct{ node *node }
+
+var _ store.Immediate = (*remote)(nil)
+
+var (
+	errUnsent  = fmt.Errorf("sim: %w: no answer in time, and nothing was sent", store.ErrUnavailable)
+	errLate    = fmt.Errorf("sim: %w: no answer in time", store.ErrOutcomeUnknown)
+	errRefused = fmt.Errorf("sim: %w: the server refuses", store.ErrUnavailable)
+)
+
+// Immediate implements store.Immediate: the Limiter's own time-out would be a real one.
+func (r *remote) Immediate() bool { return true }
+
+// Apply implements store.Store.
+func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	n := r.node
+	w := n.world
+	f := w.running
+	if f == nil {
+		return w.server.decide(n.index, n.clock.read(w.now), ops, w.asking.client.slots)
+	}
+	c := w.calls.next()
+	c.fiber = f
+	if len(ops) == 1 {
+		c.held[0] = ops[0]
+		c.ops = c.held[:]
+	} else {
+		c.ops = slices.Clone(ops)
+	}
+	c.slots = f.asks.client.slots
+	n.enqueue(c)
+	for !c.answered {
+		if err := f.wait(); err != nil {
+			return 0, false, err
+		}
+	}
+	if c.err != nil {
+		return 0, false, c.err
+	}
+	for i := range ops {
+		ops[i].Outcome = c.ops[i].Outcome
+	}
+	return c.at, c.committed, nil
+}
+
+// Peek implements store.Store. The simulator looks only when the world is at rest.
+func (r *remote) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant, err error) {
+	n := r.node
+	return n.world.server.peek(ctx, n.clock.read(n.world.now), ops)
+}
+
+// Reset implements store.Store. No traffic resets.
+func (r *remote) Reset(context.Context, []store.Slot) error {
+	return fmt.Errorf("sim: reset: %w", store.ErrUnavailable)
+}
+
+// Close implements store.Store: the server is the world's.
+func (r *remote) Close() error { return nil }
+
+// localStore is the store of the failure mode local: one in memory, on the clock of the
+// node, and checked by models of its own.
+type localStore struct {
+	store.Store
+	node   *node
+	hand   hand
+	models map[*slot]model
+}
+
+var _ store.Immediate = (*localStore)(nil)
+
+// Immediate implements store.Immediate.
+func (l *localStore) Immediate() bool { return true }
+
+// Apply implements store.Store.
+func (l *localStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	w := l.node.world
+	l.hand.at = l.node.clock.read(w.now)
+	at, committed, err = l.Store.Apply(ctx, ops)
+	if err == nil {
+		l.check(int64(at), ops, committed)
+	}
+	return at, committed, err
+}
+
+// check compares the local decisions with the limit.
+func (l *localStore) check(at int64, ops []store.Op, committed bool) {
+	w := l.node.world
+	slots := w.current().client.slots
+	for i := range ops {
+		s, op := slots[i], &ops[i]
+		cost := op.Request.Cost
+		if cost == 0 || cost > s.limit.law.capacity {
+			continue
+		}
+		m := l.models[s]
+		if m == nil {
+			m = s.limit.law.start()
+			l.models[s] = m
+		}
+		if room := m.room(at, cost); room != op.Outcome.Allowed {
+			w.fail(ruleLocal, "the local store of node %d answered %t for a cost of %d, and its limit asks for %t",
+				l.node.index, op.Outcome.Allowed, cost, room)
+			return
+		}
+		if committed {
+			m.charge(at, cost)
+		}
+	}
+}
