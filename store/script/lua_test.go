@@ -41,24 +41,39 @@ func TestScriptsKeepTheRulesOfExactLua(t *testing.T) {
 	}
 }
 
-// folded has text in place of what code has unfolded of it, and nothing else.
+// folded has calls of expressions in place of what was unfolded of them, and of nothing
+// else, and in front the functions that they are.
 func folded(text string) string {
-	text = unfoldedText.ReplaceAllStringFunc(text, func(expression string) string {
-		m := unfoldedText.FindStringSubmatch(expression)
-		for _, x := range m[2:] {
-			if x != m[1] {
-				return expression
-			}
+	head := ""
+	for _, f := range slices.Backward(prelude) {
+		words := strings.Fields(f.body)
+		if words[0] != "return" {
+			continue
 		}
-		return "text(" + m[1] + ")"
-	})
-	if !strings.Contains(text, "local function text(") {
-		text = "local function text(x) return x end\n" + text
+		head = f.text + "\n" + head
+		params := strings.Split(f.params, ", ")
+		var places []int // of the parameters in the expression
+		expression := variable.ReplaceAllStringFunc(unfoldExpressions(strings.Join(words[1:], " ")), func(name string) string {
+			if i := slices.Index(params, name); i >= 0 {
+				places = append(places, i)
+				return "PARAMETER"
+			}
+			return name
+		})
+		shape := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta("("+expression+")"), "PARAMETER", `(\w+)`))
+		text = shape.ReplaceAllStringFunc(text, func(found string) string {
+			args := make([]string, len(params))
+			for i, arg := range shape.FindStringSubmatch(found)[1:] {
+				if known := args[places[i]]; known != "" && known != arg {
+					return found
+				}
+				args[places[i]] = arg
+			}
+			return f.name + "(" + strings.Join(args, ", ") + ")"
+		})
 	}
-	return text
+	return "local floor = math.floor\nlocal format = string.format\n" + head + text
 }
-
-var unfoldedText = regexp.MustCompile(`\((\w+) < 100000000 and format\('%d', (\w+)\) or format\('%d%08d', floor\((\w+) / 100000000\), (\w+) % 100000000\)\)`)
 
 func TestScriptsThatLookAreSentAsReadOnly(t *testing.T) {
 	writers := map[string]bool{"swap": true, "probe": true}

@@ -23,6 +23,7 @@ var luaStrings = map[string]string{
 	"time[2]":   "a word of TIME",
 	"next":      "the text of a state, or '?'",
 	"opened":    "a word of a state, or text(x)",
+	"head":      "an element of a list, or text(x)",
 	"tail":      "an element of a list, or text(x)",
 	"before":    "what decide of a log shows of the state",
 	"verdict":   "a sign",
@@ -32,6 +33,9 @@ var luaStrings = map[string]string{
 	"command":   "the name of a command",
 	"reply.err": "the text of an error",
 }
+
+// luaTexts are the functions that make text of numbers.
+var luaTexts = []string{"text", "words3", "words4"}
 
 // luaTables are tables of nothing but strings: table.concat cuts digits as .. does.
 var luaTables = map[string]string{
@@ -94,7 +98,7 @@ func (l *luaText) checkText(i int) {
 	switch at := l.at(i); {
 	case at == "tostring":
 		l.report(t.line, "text", "tostring")
-	case at == "format" && l.at(i+1) == "(" && t.within != "text":
+	case at == "format" && l.at(i+1) == "(" && !slices.Contains(luaTexts, t.within):
 		l.report(t.line, "text", "format, but not in text")
 	case at == "..":
 		if !l.isString(l.chainStart(i-1), i-1) {
@@ -124,7 +128,7 @@ func (l *luaText) isString(first, last int) bool {
 		return l.isChoiceOfStrings(first+1, last)
 	}
 	called := l.at(last) == ")" && l.tokens[last].partner == first+1
-	if called && (l.at(first) == "text" || l.at(first) == "sub") || l.code(first, first+4) == "table.concat(" {
+	if called && (slices.Contains(luaTexts, l.at(first)) || l.at(first) == "sub") || l.code(first, first+4) == "table.concat(" {
 		return true
 	}
 	return luaStrings[l.code(first, last+1)] != ""

@@ -168,7 +168,7 @@ func TestKeyAloneSaysWhereASlotLies(t *testing.T) {
 
 // TestClustersAgreeWithTheTag: servers compute the same slot as this file does.
 func TestClustersAgreeWithTheTag(t *testing.T) {
-	eachServer(t, &servertest.Config{Args: []string{"--cluster-enabled", "yes"}}, func(t *testing.T, server *servertest.Server) {
+	eachServer(t, &servertest.Config{Cluster: true}, func(t *testing.T, server *servertest.Server) {
 		w := dialWire(t, server)
 		rapid.Check(t, func(t *rapid.T) {
 			key := drawBytes(t, "key", 1)

@@ -2,7 +2,6 @@ package script
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -217,17 +216,65 @@ func TestPlaceIsWhatAClusterHashes(t *testing.T) {
 	})
 }
 
+// TestCallsOfAllTagsAreBounded: callers of as many keys are not as many calls at once.
+// Who is held up is sent in the order of arrival, and one who leaves meanwhile is not.
+func TestCallsOfAllTagsAreBounded(t *testing.T) {
+	for _, take := range []bool{true, false} {
+		heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+			var callers []*caller
+			var calls []*heldCall
+			for i := range maxFlying {
+				callers = append(callers, start(s, take, fmt.Sprint(i)))
+				calls = append(calls, h.next(t))
+			}
+			leaves := start(s, take, "leaves")
+			callers = append(callers, start(s, take, "a"), start(s, take, "{b}1"), start(s, take, "0"), start(s, take, "{b}2"))
+			h.none(t)
+			other := start(s, !take, "a")
+			h.next(t).admit() // looks and takes do not wait for each other
+			other.wantAdmitted(t, "other")
+			leaves.cancel()
+			leaves.wantError(t, "leaves", nil, context.Canceled)
+			for _, want := range []string{"[[a]]", "[[b] [b]]", "[[0]]"} {
+				calls[0].admit()
+				call := h.next(t)
+				if got := fmt.Sprint(call.groups); got != want {
+					t.Errorf("%s is sent, want %s", got, want)
+				}
+				h.none(t)
+				calls = append(calls[1:], call)
+			}
+			for _, call := range calls {
+				call.admit()
+			}
+			for _, c := range callers {
+				c.wantAdmitted(t, c.ops[0].Key)
+			}
+		})
+	}
+}
+
 // TestResetIsOneCommandForEachTag: with all keys of it, whatever stands between them.
+// Where one fails, the rest is not sent, and what was before it has happened.
 func TestResetIsOneCommandForEachTag(t *testing.T) {
 	keys := []string{"{a}1", "{b}1", "a", "c", "{a}2", "{b}2", strings.Repeat("k", 300)}
 	slots := make([]store.Slot, len(keys))
 	for i, key := range keys {
 		slots[i] = store.Slot{Key: key, Algorithm: windowOf10}
 	}
-	for refused, want := range map[error]error{
-		nil:                            nil,
-		io.ErrUnexpectedEOF:            store.ErrOutcomeUnknown,
-		&ServerError{Message: "OOM x"}: nil, // that of the last one
+	oom := &ServerError{Message: "OOM x"}
+	for _, test := range []struct {
+		tag      string // whose command fails
+		with     error
+		want     error
+		commands int
+	}{
+		{"", nil, nil, 4},
+		{"a", io.EOF, store.ErrOutcomeUnknown, 1},
+		{"b", io.EOF, store.ErrOutcomeUnknown, 2},
+		{"a", oom, store.ErrUnavailable, 1},
+		{"b", oom, store.ErrOutcomeUnknown, 2},
+		{"c", store.ErrUnavailable, store.ErrOutcomeUnknown, 3},
 	} {
 		var sent [][]string
 		s := open(t, shardedClient{clientFunc(func(_ context.Context, c *Command) (string, error) {
@@ -235,14 +282,18 @@ func TestResetIsOneCommandForEachTag(t *testing.T) {
 			if c.Args[0] != "DEL" || c.Key != 1 || len(tagsOf(c.Args)) != 1 {
 				t.Errorf("%.80q is sent, its key is word %d", c.Args, c.Key)
 			}
-			if tagsOf(c.Args)[0] == "b" {
-				return "", refused
+			if tagsOf(c.Args)[0] == test.tag {
+				return "", test.with
 			}
 			return "1", nil
 		})}, nil)
 		err := s.Reset(t.Context(), slots)
-		if (err == nil) != (refused == nil) || want != nil && !errors.Is(err, want) || refused != nil && !errors.Is(err, refused) {
-			t.Errorf("one command gives %v: %v", refused, err)
+		wantMeaning(t, fmt.Sprintf("%s fails with %v", test.tag, test.with), err, test.want, nil)
+		if len(sent) != test.commands || (err == nil) != (test.want == nil) {
+			t.Errorf("%s fails with %v: %d commands, want %d, and %v", test.tag, test.with, len(sent), test.commands, err)
+		}
+		if test.want != nil {
+			continue
 		}
 		named := map[string]int{}
 		for _, args := range sent {
@@ -251,12 +302,9 @@ func TestResetIsOneCommandForEachTag(t *testing.T) {
 			}
 		}
 		for i := range slots {
-			if name := s.name(&slots[i]); named[name] > 1 || refused == nil && named[name] != 1 {
+			if name := s.name(&slots[i]); named[name] != 1 {
 				t.Errorf("%.40q is deleted %d times", name, named[name])
 			}
-		}
-		if refused == nil && len(sent) != 4 {
-			t.Errorf("%d commands for 4 tags", len(sent))
 		}
 	}
 }

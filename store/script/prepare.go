@@ -20,12 +20,14 @@ type source struct {
 	lone   pair // set by once
 }
 
-// text is the Lua that defines decide. That of a user fails for itself alone.
+// text is the Lua that defines decide, with the functions that it needs. That of a
+// user fails for itself alone, and stands in a function: what it names like something of
+// ours is its own.
 func (s *source) text() string {
 	if !s.custom {
-		return s.Lua
+		return complete(s.Lua)
 	}
-	return s.Lua + "\n" + code("user")
+	return withFunctions("local theirs = (function()\n" + s.Lua + "\nreturn decide\nend)()\n" + unfolded("user"))
 }
 
 // sourcesOf returns the built-in sources and those of a user, by kind.

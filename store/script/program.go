@@ -71,9 +71,10 @@ func lua(name string) string {
 
 // helpers are the parts of prelude.lua and values.lua, in order.
 var helpers = func() (all []helper) {
-	for part := range strings.SplitSeq(code("prelude")+"\n"+code("values"), "\n\n") {
+	for part := range strings.SplitSeq(unfolded("prelude")+"\n"+unfolded("values"), "\n\n") {
 		if name := defines.FindStringSubmatch(part); name != nil {
-			all = append(all, helper{strings.TrimSpace(part), regexp.MustCompile(`\b` + name[1] + `\b`)})
+			used := regexp.MustCompile(`(?:^|[^.\w])` + name[1] + `\b`)
+			all = append(all, helper{strings.TrimSpace(part), used, functions.MatchString(part)})
 		}
 	}
 	return all
@@ -81,17 +82,33 @@ var helpers = func() (all []helper) {
 
 // helper is a part that defines one name.
 type helper struct {
-	text string
-	used *regexp.Regexp
+	text     string
+	used     *regexp.Regexp
+	function bool
 }
 
 var defines = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
 
-// withHelpers puts in front of text the helpers that it uses and does not define, and
-// those that they use: to define a function on the server costs as much as to call it.
+// withHelpers puts in front of text the helpers that it uses, and those that they use:
+// to define a function on the server costs as much as to call it. What text defines
+// itself it has where it needs it.
 func withHelpers(text string) string {
 	for _, h := range slices.Backward(helpers) {
-		if h.used.MatchString(text) && !strings.Contains(text, h.text) {
+		head, _, _ := strings.Cut(h.text, "\n")
+		if h.used.MatchString(text) && !(h.function && strings.Contains(text, head)) {
+			text = h.text + "\n" + text
+		}
+	}
+	return text
+}
+
+// withFunctions puts in front of the Lua of a user the functions of prelude.lua that it
+// uses, which the rest of a script has elsewhere.
+func withFunctions(text string) string {
+	for _, h := range slices.Backward(helpers) {
+		name := defines.FindStringSubmatch(h.text)[1]
+		ours := slices.ContainsFunc(prelude, func(f function) bool { return f.name == name })
+		if ours && h.used.MatchString(text) {
 			text = h.text + "\n" + text
 		}
 	}
@@ -100,28 +117,32 @@ func withHelpers(text string) string {
 
 // lonePrograms are for one op of one kind.
 func lonePrograms(s *source) pair {
-	numbers := make([]string, s.count)
-	for i := range numbers {
-		numbers[i] = "ARGV[" + strconv.Itoa(3+i) + "] + 0"
-	}
 	if s.custom {
-		call := strings.ReplaceAll(callDecide, "NUMBERS", strings.Join(numbers, ", "))
-		return newPair(s.text(), strings.Replace(code("lone"), "DECIDE", call, 1))
+		call := strings.Replace(callDecide, ", NUMBERS", numbersAfter(s.count), 1)
+		return newPair(s.text(), strings.Replace(unfolded("lone"), "DECIDE", call, 1))
 	}
+	return newPair(lone(loneKey{s.Lua, s.count, s.log}))
+}
+
+// loneKey is what the script for one op of a built-in kind is made of.
+type loneKey struct {
+	lua   string
+	count int // of the numbers of a call
+	log   bool
+}
+
+var lone = remember(func(key loneKey) string {
 	driver, results := code("lone"), "after, life"
-	if s.log {
-		driver, results = code("lonelog"), "after, life, before"
-	}
-	all := functionsOf(s.Lua)
-	if s.log {
+	all := functionsOf(key.lua)
+	if key.log {
 		var write function
 		write, all = take(all, "append")
-		driver = strings.Replace(driver, "APPEND", write.body, 1)
+		driver, results = strings.Replace(code("lonelog"), "APPEND", write.body, 1), "after, life, before"
 	}
-	decide, all := take(all, "decide")
-	driver = strings.Replace(driver, "DECIDE", unfoldDecide(decide, numbers, results), 1)
-	return newPair(define(driver, append(functionsOf(code("prelude")), all...)))
-}
+	decide, others := take(all, "decide")
+	driver = strings.Replace(driver, "DECIDE", unfoldDecide(decide, key.count, results), 1)
+	return byFullName(inLine(driver, slices.Concat(prelude, others)))
+})
 
 // callDecide stands in the script for one op where the Lua is a user's.
 const callDecide = `local admitted
@@ -129,22 +150,40 @@ admitted, after, life = decide(state, now, NUMBERS)
 if admitted == nil then return after or '!' end
 if not admitted then verdict = '-' end`
 
-// listPrograms are for groups of ops of all kinds.
+// numbersAfter are the numbers of a call behind other arguments.
+func numbersAfter(count int) string {
+	if count == 0 {
+		return ""
+	}
+	return ", " + numbersOf(nil, count)
+}
+
+// listPrograms are for groups of ops of all kinds. Functions are defined for the kinds
+// that a call has.
 func listPrograms(sources []*source) pair {
-	parts := []string{"local kinds = {}"}
+	parts := []string{usedKinds}
 	for _, s := range sources {
+		index := "['" + strconv.Itoa(s.index) + "']"
 		kind := "{ decide = decide }"
 		if s.log {
 			kind = "{ decide = decide, append = append }"
 		}
-		parts = append(parts, "do", s.text(), "kinds['"+strconv.Itoa(s.index)+"'] = "+kind, "end")
+		parts = append(parts, "if all or used"+index+" then", s.text(), "kinds"+index+" = "+kind, "end")
 	}
-	return newPair(append(parts, code("list"))...)
+	return newPair(append(parts, unfolded("list"))...)
 }
 
+// usedKinds finds the kinds of the calls in ARGV, which list.lua describes. No call is
+// a check that all kinds are Lua.
+const usedKinds = `local kinds, used, all, at = {}, {}, ARGV[3] == '0', 4
+for _ = 1, ARGV[3] + 0 do
+  used[ARGV[at]] = true
+  at = at + 2 + ARGV[at + 1]
+end`
+
 var (
-	readProgram  = newProgram(false, code("whole"), code("read"))
-	swapProgram  = newProgram(true, code("whole"), code("swap"))
-	testProgram  = newProgram(false, code("selftest"))
-	probeProgram = newProgram(true, code("probe"))
+	readProgram  = newProgram(false, unfolded("whole"), unfolded("read"))
+	swapProgram  = newProgram(true, unfolded("whole"), unfolded("swap"))
+	testProgram  = newProgram(false, unfolded("selftest"))
+	probeProgram = newProgram(true, unfolded("probe"))
 )

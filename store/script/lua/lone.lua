@@ -7,9 +7,10 @@
 --          '-' denied, '!' not a state of this kind, '?' the Lua of this kind failed
 -- Go       Store.Apply, and with WRITES false Store.Peek
 --
--- What list.lua has functions for stands here in line: they would cost more than
--- what they do.
-local key, now = KEYS[1], ARGV[1]
+-- In place of DECIDE comes the body of a decide, as unfold.go makes it: it sets the
+-- verdict, the next state and its ResetAfter. What list.lua has functions for stands
+-- here in line: they would cost more than what they do.
+local key, argv, now = KEYS[1], ARGV, ARGV[1]
 local seconds, colon, micros = now, '', ''
 if now == '' then
   local time = call('TIME')
@@ -29,7 +30,7 @@ repeat
 until true
 if after and WRITES then
   local px = floor((life + 999) / 1000) + 1000
-  if ARGV[2] ~= '0' and px < ARGV[2] + 0 then px = ARGV[2] + 0 end
+  if argv[2] ~= '0' and px < argv[2] + 0 then px = argv[2] + 0 end
   if after == '' then call('DEL', key) else call('SET', key, after, 'PX', text(px)) end
 end
 return verdict .. seconds .. colon .. micros .. ' ' .. (state or '')

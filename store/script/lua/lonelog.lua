@@ -5,7 +5,9 @@
 --          in ms; then limit, period and cost
 -- reply    verdict, instant and what decide shows of the state before; '!' not a log
 -- Go       Store.Apply, and with WRITES false Store.Peek
-local key, now = KEYS[1], ARGV[1]
+--
+-- In place of DECIDE and APPEND come the bodies of the two, as unfold.go makes them.
+local key, argv, now = KEYS[1], ARGV, ARGV[1]
 local seconds, colon, micros = now, '', ''
 if now == '' then
   local time = call('TIME')
@@ -20,7 +22,7 @@ repeat
 until true
 if after and WRITES then
   local plan, px = after, floor((life + 999) / 1000) + 1000
-  if ARGV[2] ~= '0' and px < ARGV[2] + 0 then px = ARGV[2] + 0 end
+  if argv[2] ~= '0' and px < argv[2] + 0 then px = argv[2] + 0 end
   px = text(px)
   APPEND
 end

@@ -19,10 +19,25 @@ local sub = string.sub
 
 local format = string.format
 
--- text writes a whole number >= 0, in halves that are exact for %d where a long has
--- 32 bits. %.0f would be exact as well, and takes twice as long.
+-- text writes a whole number >= 0: one below 2^31 at once, a larger one in halves,
+-- which are exact for %d also where a long has 32 bits. %.0f would be exact as well,
+-- and takes twice as long.
 local function text(x)
-  return x < 100000000 and format('%d', x) or format('%d%08d', floor(x / 100000000), x % 100000000)
+  return x < 2147483648 and format('%d', x) or format('%d%08d', floor(x / 100000000), x % 100000000)
+end
+
+-- words3 writes the words of a state of three, mostly at once.
+local function words3(a, b, c)
+  return a >= 100000000 and b < 2147483648 and c < 2147483648
+    and format('%d%08d %d %d', floor(a / 100000000), a % 100000000, b, c)
+    or text(a) .. ' ' .. text(b) .. ' ' .. text(c)
+end
+
+-- words4 writes the words of a state of four, mostly at once.
+local function words4(a, b, c, d)
+  return a >= 100000000 and b < 2147483648 and c < 2147483648 and d < 2147483648
+    and format('%d%08d %d %d %d', floor(a / 100000000), a % 100000000, b, c, d)
+    or text(a) .. ' ' .. text(b) .. ' ' .. text(c) .. ' ' .. text(d)
 end
 
 -- number reads what text has written of a whole number >= 0; nil for the rest.

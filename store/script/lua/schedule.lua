@@ -42,5 +42,5 @@ local function decide(state, now, full, full_part, units, whole, part, longest)
   if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
   local w = now + debt
   if debt_part == 0 then return true, text(w), debt end
-  return true, text(w) .. ' ' .. text(debt_part) .. ' ' .. text(units), debt + 1
+  return true, words3(w, debt_part, units), debt + 1
 end

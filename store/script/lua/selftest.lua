@@ -4,7 +4,8 @@
 -- ARGV   a, b, m, quotient and remainder, for each case
 -- reply  '' or the number of the first case that fails
 -- Go     Store.Check in check.go
-if text(1790000000123456) ~= '1790000000123456' or number('9007199254740991') ~= 9007199254740991
+if text(1790000000123456) ~= '1790000000123456' or text(2147483647) ~= '2147483647'
+  or text(2147483648) ~= '2147483648' or number('9007199254740991') ~= 9007199254740991
   or number('9007199254740992') or number('01') or number('1e3') or 9007199254740992 + 1 ~= 9007199254740992
   or floor(-5 / 3) ~= -2 then
   return '0'

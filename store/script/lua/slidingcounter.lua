@@ -8,11 +8,11 @@ local function decide(state, now, limit, period, cost)
   local opened, kept, cur, prev = '', -1, 0, 0
   local instant = now
   if state then
-    local a, b, before = match(state, '^(%d+) (%d+)(.*)$')
+    local a, b, place = match(state, '^(%d+) (%d+)()')
     if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' then return nil end
     opened, kept, cur = a, a + 0, b + 0
-    if before ~= '' then
-      local c = match(before, '^ ([1-9]%d*)$')
+    if place <= #state then
+      local c = match(state, '^ ([1-9]%d*)$', place)
       if not c then return nil end
       prev = c + 0
     end

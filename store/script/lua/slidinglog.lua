@@ -30,7 +30,8 @@ end
 local function pass(key, index, count, cut, excess)
   local units, at, size = 0, 0, 8
   while index < count do
-    local chunk = call('LRANGE', key, index, index + size - 1)
+    local stop = index + size - 1
+    local chunk = call('LRANGE', key, text(index), text(stop))
     for i = 1, #chunk do
       local instant, cost = entry(chunk[i])
       if not instant then return nil end
@@ -43,34 +44,33 @@ local function pass(key, index, count, cut, excess)
 end
 
 local function decide(key, now, limit, period, cost)
-  local head = try('LRANGE', key, '0', '2')
-  if head.err then
-    if sub(head.err, 1, 9) == 'WRONGTYPE' then return nil end
-    return call('LRANGE', key, '0', '2')
-  end
-  local count = #head
-  if count == 0 then
+  local head = try('LINDEX', key, '0')
+  if not head then
     if cost > limit then return false, nil, nil, '' end
     if cost == 0 then return true, nil, nil, '' end
     return true, { at = now, cost = cost, drop = 0, header = 0, extra = cost - 1 }, period, ''
+  elseif head.err then -- a string has no err
+    if sub(head.err, 1, 9) == 'WRONGTYPE' then return nil end
+    return call('LINDEX', key, '0')
   end
-  if count == 3 then count = call('LLEN', key) end
+  local count = call('LLEN', key)
 
   -- Most logs have neither a header nor an entry of a cost above 1.
-  local first, extra = 0, 0
-  local oldest, oldest_cost, last, last_cost
-  if #head[1] < 17 and find(head[1], '^[1-9]%d*$') then
-    oldest, oldest_cost = head[1] + 0, 1
-  elseif sub(head[1], 1, 1) == '+' then
-    first, extra = 1, number(sub(head[1], 2))
-    if count == 1 or not extra or extra < 1 then return nil end
-    oldest, oldest_cost = entry(head[2])
+  local first, extra, oldest, oldest_cost, last, last_cost = 0, 0, 0, 1, 0, 1
+  if #head < 17 and find(head, '^[1-9]%d*$') then
+    oldest = head + 0
   else
-    oldest, oldest_cost = entry(head[1])
+    if sub(head, 1, 1) == '+' then
+      first, extra = 1, number(sub(head, 2))
+      if count == 1 or not extra or extra < 1 then return nil end
+      head = call('LINDEX', key, '1')
+    end
+    oldest, oldest_cost = entry(head)
+    head = oldest and text(oldest)
   end
-  local tail = count > 3 and call('LINDEX', key, '-1') or head[count]
+  local tail = call('LINDEX', key, '-1')
   if #tail < 17 and find(tail, '^[1-9]%d*$') then
-    last, last_cost = tail + 0, 1
+    last = tail + 0
   else
     last, last_cost = entry(tail)
     tail = last and text(last)
@@ -82,7 +82,7 @@ local function decide(key, now, limit, period, cost)
 
   local begin, left = first, 0 -- the first entry that counts, the units before it
   if oldest <= cut then
-    local second = head[first + 2]
+    local second = count > first + 1 and call('LINDEX', key, first == 0 and '1' or '2')
     if second and #second < 17 and find(second, '^[1-9]%d*$') and second + 0 > cut and second + 0 <= last then
       begin, left = first + 1, oldest_cost
     else
@@ -98,7 +98,7 @@ local function decide(key, now, limit, period, cost)
     if cost > limit then return false, nil, nil, shown end
     local excess = units - (limit - cost)
     if begin == first and excess <= oldest_cost then
-      return false, nil, nil, shown .. ' ' .. text(oldest) .. ' ' .. text(oldest_cost)
+      return false, nil, nil, shown .. ' ' .. head .. ' ' .. text(oldest_cost)
     end
     local index, through, at = pass(key, begin, count, -1, excess)
     if not index or through < excess or at <= cut then return nil end
@@ -108,9 +108,10 @@ local function decide(key, now, limit, period, cost)
   local dropped, merged = begin - first, nil
   extra = extra - (left - dropped) + cost - 1
   if units > 0 and last == instant then merged, extra = last_cost + cost, extra + 1 end
-  local plan = { at = instant, cost = cost, drop = dropped, header = first, extra = extra, merged = merged }
-  return true, plan, instant + period - now, shown
+  local change = { at = instant, cost = cost, drop = dropped, header = first, extra = extra, merged = merged }
+  return true, change, instant + period - now, shown
 end
+
 -- append writes what decide has planned.
 local function append(key, plan, px)
   if plan.drop > 0 then

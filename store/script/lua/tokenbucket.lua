@@ -8,12 +8,12 @@
 local function decide(state, now, burst, units, per, fill, cost)
   local last, tokens, part = now, burst, 0
   if state then
-    local a, b, fraction = match(state, '^(%d+) (%d+)(.*)$')
+    local a, b, place = match(state, '^(%d+) (%d+)()')
     if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' then return nil end
     last, tokens = a + 0, b + 0
     if last > 7000000000000000 or tokens > 1000000000000 then return nil end
-    if fraction ~= '' then
-      local c, d = match(fraction, '^ ([1-9]%d*) ([1-9]%d*)$')
+    if place <= #state then
+      local c, d = match(state, '^ ([1-9]%d*) ([1-9]%d*)$', place)
       if not c then return nil end
       local f, over = c + 0, d + 0
       if over > 34560000000000 or f >= over then return nil end
@@ -48,5 +48,5 @@ local function decide(state, now, burst, units, per, fill, cost)
     reset = reset + wait - floor((part - rest) / units)
   end
   if part == 0 then return true, text(last) .. ' ' .. text(tokens), reset end
-  return true, text(last) .. ' ' .. text(tokens) .. ' ' .. text(part) .. ' ' .. text(per), reset
+  return true, words4(last, tokens, part, per), reset
 end

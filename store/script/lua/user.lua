@@ -1,10 +1,10 @@
--- What stands behind the Lua of a user: it fails for itself alone, and neither what is
--- stored nor what it returns can get into the answers to others.
+-- What stands behind the Lua of a user, whose decide is theirs here: it fails for itself
+-- alone, and neither what is stored nor what it returns can get into the answers to
+-- others.
 --
 -- Go  Source.Lua in source.go
+local decide
 do
-  local theirs = decide
-
   -- isState reports whether s is one to four words as algorithm.State writes them.
   local function isState(s)
     if type(s) ~= 'string' then return false end
