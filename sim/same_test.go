@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
 )
 
 // jsonOf is a result as text.
@@ -18,6 +21,21 @@ func jsonOf(t testing.TB, results []*Result) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestSweepingShowsNowhere: a store that gives nothing back decides and ends alike,
+// wherever the end lies between two sweeps.
+func TestSweepingShowsNowhere(t *testing.T) {
+	kept := &Options{NewStore: func(c store.Clock) (store.Store, error) {
+		return memorystore.New(&memorystore.Options{Clock: c})
+	}}
+	for _, seconds := range []time.Duration{3, 10, 23, 40} {
+		s := parsed(t, crowded)
+		s.Duration = seconds * time.Second
+		if got, want := jsonOf(t, ran(t, s, nil)), jsonOf(t, ran(t, s, kept)); got != want {
+			t.Errorf("%d s: sweeping makes another result", seconds)
+		}
+	}
 }
 
 // TestBuiltins: every built-in scenario keeps all rules and its own expectations, twice in

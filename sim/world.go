@@ -160,7 +160,7 @@ func (w *world) populate() error {
 		w.loads = append(w.loads, l)
 	}
 	if w.server.sweeps {
-		w.queue.plan(sweepEvery, sweeping{})
+		sweeping{}.plan(w)
 	}
 	return nil
 }
