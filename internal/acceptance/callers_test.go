@@ -108,9 +108,9 @@ func connectAtLast(library, addr string, share int) (s *serverStore, closeBoth f
 func (j job) algorithm() (algorithm.Algorithm, error) {
 	switch j.Spec {
 	case "own Lua":
-		return quota{limit: j.Units, length: time.Hour}, nil
+		return session(j.Units, time.Hour), nil
 	case "without Lua":
-		return plainQuota{quota{limit: j.Units, length: time.Hour}}, nil
+		return plainQuota{session(j.Units, time.Hour)}, nil
 	}
 	return algorithm.ParseSpec(j.Spec)
 }

@@ -74,8 +74,8 @@ func TestServerTimeIsTheTime(t *testing.T) {
 		}
 		defer memory.Close()
 		limits := map[string]algorithm.Algorithm{
-			"without Lua": plainQuota{quota{limit: 3, length: 5 * time.Millisecond}},
-			"own Lua":     quota{limit: 3, length: 5 * time.Millisecond},
+			"without Lua": plainQuota{session(3, 5*time.Millisecond)},
+			"own Lua":     session(3, 5*time.Millisecond),
 		}
 		for _, name := range kindNames {
 			limits[name] = limitOf(name, 3, 5*time.Millisecond)

@@ -35,9 +35,9 @@ func TestKilledServerThatKeepsALogLosesNothing(t *testing.T) {
 		for name := range kinds {
 			switch name {
 			case "without Lua":
-				kinds[name] = plainQuota{quota{limit: units, length: time.Hour}}
+				kinds[name] = plainQuota{session(units, time.Hour)}
 			case "own Lua":
-				kinds[name] = quota{limit: units, length: time.Hour}
+				kinds[name] = session(units, time.Hour)
 			default:
 				kinds[name] = longest(name, units)
 			}
@@ -103,7 +103,7 @@ func TestReplicaHoldsTheSameStates(t *testing.T) {
 		await(t, "the replica has it all", func() bool {
 			return replication(replica, "master_repl_offset") == replication(e.server, "master_repl_offset")
 		})
-		if primary, other := lives(e), lives(&env{e.library, replica}); primary != other {
+		if primary, other := lives(e), lives(&env{library: e.library, server: replica}); primary != other {
 			t.Errorf("the primary holds\n%sand the replica\n%s", primary, other)
 		}
 		offset := replication(e.server, "master_repl_offset")
@@ -119,7 +119,7 @@ func TestReplicaHoldsTheSameStates(t *testing.T) {
 			t.Errorf("refusals and looks were replicated: offset %s, then %s", offset, after)
 		}
 		replica.Do("REPLICAOF", "NO", "ONE")
-		after := (&env{e.library, replica}).store(t, withQuotaLua())
+		after := (&env{library: e.library, server: replica}).store(t, withQuotaLua())
 		for name, a := range quietKinds() {
 			if mustApply(t, after, op("user", name, a, 5)) || !mustApply(t, after, op("user", name, a, 4)) {
 				t.Errorf("%s: the new primary does not hold what was taken", name)

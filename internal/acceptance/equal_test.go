@@ -19,55 +19,60 @@ import (
 // every decision is the same on a server and in memory.
 func TestServersAnswerAsMemoryDoes(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
-		clock := &handClock{}
-		opts := withQuotaLua()
-		opts.Clock = clock
-		server := taker(t, e.store(t, opts))
-		serverStore := e.store(t, opts) // for Reset: a Taker has none
-		run := 0
-		rapid.Check(t, func(t *rapid.T) {
-			run++
-			memoryStore, err := memorystore.New(&memorystore.Options{Clock: clock})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer memoryStore.Close()
-			memory, err := weir.NewTaker(memoryStore, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h := history{clock: clock, keys: fmt.Sprint("run ", run, " "), latest: algorithm.Instant(rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "start"))}
-			h.limits = map[string]algorithm.Algorithm{}
-			for range rapid.IntRange(1, 15).Draw(t, "steps") {
-				clock.set(h.move(t))
-				ops := h.ops(t)
-				if rapid.IntRange(0, 19).Draw(t, "a Reset at 0") == 0 {
-					slots := []store.Slot{ops[0].Slot}
-					for _, s := range []store.Store{memoryStore, serverStore} {
-						if err := s.Reset(context.Background(), slots); err != nil {
-							t.Fatal(err)
-						}
+		answersAsMemory(t, e, func(run int) string { return fmt.Sprint("run ", run, " ") })
+	})
+}
+
+// answersAsMemory draws histories; begin is what all keys of one begin with.
+func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
+	clock := &handClock{}
+	opts := withQuotaLua()
+	opts.Clock = clock
+	server := taker(t, e.store(t, opts))
+	serverStore := e.store(t, opts) // for Reset: a Taker has none
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		memoryStore, err := memorystore.New(&memorystore.Options{Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer memoryStore.Close()
+		memory, err := weir.NewTaker(memoryStore, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := history{clock: clock, keys: begin(run), latest: algorithm.Instant(rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "start"))}
+		h.limits = map[string]algorithm.Algorithm{}
+		for range rapid.IntRange(1, 15).Draw(t, "steps") {
+			clock.set(h.move(t))
+			ops := h.ops(t)
+			if rapid.IntRange(0, 19).Draw(t, "a Reset at 0") == 0 {
+				slots := []store.Slot{ops[0].Slot}
+				for _, s := range []store.Store{memoryStore, serverStore} {
+					if err := s.Reset(context.Background(), slots); err != nil {
+						t.Fatal(err)
 					}
 				}
-				verb := rapid.SampledFrom([]string{"Take", "Take", "Take", "Peek"}).Draw(t, "verb")
-				var answers []weir.Result
-				for _, taker := range []*weir.Taker{memory, server} {
-					ask := taker.Take
-					if verb == "Peek" {
-						ask = taker.Peek
-					}
-					r, err := ask(context.Background(), ops...)
-					if err != nil {
-						t.Fatalf("%s of %d ops: %v", verb, len(ops), err)
-					}
-					answers = append(answers, r)
-				}
-				if diff := cmp.Diff(answers[0], answers[1]); diff != "" {
-					t.Fatalf("%s (-memory +server):\n%s", verb, diff)
-				}
-				h.last = answers[0]
 			}
-		})
+			verb := rapid.SampledFrom([]string{"Take", "Take", "Take", "Peek"}).Draw(t, "verb")
+			var answers []weir.Result
+			for _, taker := range []*weir.Taker{memory, server} {
+				ask := taker.Take
+				if verb == "Peek" {
+					ask = taker.Peek
+				}
+				r, err := ask(context.Background(), ops...)
+				if err != nil {
+					t.Fatalf("%s of %d ops: %v", verb, len(ops), err)
+				}
+				answers = append(answers, r)
+			}
+			if diff := cmp.Diff(answers[0], answers[1]); diff != "" {
+				t.Fatalf("%s (-memory +server):\n%s", verb, diff)
+			}
+			h.last = answers[0]
+		}
 	})
 }
 
@@ -158,7 +163,7 @@ func drawLimit(t *rapid.T, name string) algorithm.Algorithm {
 		3 * time.Second, time.Minute, time.Hour, 24 * time.Hour, 2147483648 * time.Millisecond, algorithm.MaxPeriod,
 	}).Draw(t, "period")
 	if name == "quota" {
-		return quota{limit: units, length: per}
+		return session(units, per)
 	}
 	text := fmt.Sprintf("%s:%d/%v", name, units, per)
 	if burst := rapid.SampledFrom([]int64{1, 2, 5, 1000}).Draw(t, "burst"); name == "gcra" || name == "token-bucket" {

@@ -63,8 +63,8 @@ func TestKeysLiveUntilTheyAreFresh(t *testing.T) {
 		s := e.store(t, withQuotaLua())
 		for _, l := range limits {
 			kinds := map[string]algorithm.Algorithm{
-				"own Lua":     quota{limit: l.units, length: l.per},
-				"without Lua": plainQuota{quota{limit: l.units, length: l.per}},
+				"own Lua":     session(l.units, l.per),
+				"without Lua": plainQuota{session(l.units, l.per)},
 			}
 			for _, name := range kindNames {
 				kinds[name] = limitOf(name, l.units, l.per)
@@ -234,7 +234,7 @@ func TestIdleKeysAreGone(t *testing.T) {
 			for _, name := range kindNames {
 				ops = append(ops, op(fmt.Sprint("user", i), name, limitOf(name, 5, 100*time.Millisecond), 3))
 			}
-			ops = append(ops, op(fmt.Sprint("user", i), "", quota{limit: 5, length: 100 * time.Millisecond}, 3))
+			ops = append(ops, op(fmt.Sprint("user", i), "", session(5, 100*time.Millisecond), 3))
 			if !mustApply(t, s, ops...) {
 				t.Fatal("was denied")
 			}

@@ -16,7 +16,7 @@ import (
 // treat alike.
 func subjects() map[string][]store.Op {
 	all := map[string][]store.Op{
-		"without Lua": {op("user", "", quota{limit: 10, length: time.Hour}, 1)},
+		"without Lua": {op("user", "", session(10, time.Hour), 1)},
 		"several": {
 			op("user", "a", longest("gcra", 10), 1), op("user", "b", longest("sliding-log", 10), 1),
 			op("user", "c", longest("fixed-window", 10), 1),

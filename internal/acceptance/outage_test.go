@@ -218,7 +218,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 			a := longest(kindNames[i%len(kindNames)], 1000)
 			ops := []store.Op{op("user", "", a, 1)}
 			if i%10 == 0 {
-				ops = []store.Op{op("user", "", quota{limit: 10, length: time.Hour}, 1)}
+				ops = []store.Op{op("user", "", session(10, time.Hour), 1)}
 			}
 			go func() {
 				_, _, err := s.Apply(context.Background(), ops)

@@ -51,7 +51,7 @@ func each(t *testing.T, pairs []pair, cfg *servertest.Config, f func(t *testing.
 	}
 	for _, p := range pairs {
 		t.Run(p.library+"/"+p.kind.String(), func(t *testing.T) {
-			f(t, &env{p.library, servertest.Start(t, p.kind, cfg)})
+			f(t, &env{library: p.library, server: servertest.Start(t, p.kind, cfg)})
 		})
 	}
 }
@@ -59,12 +59,14 @@ func each(t *testing.T, pairs []pair, cfg *servertest.Config, f func(t *testing.
 // env is where a test runs.
 type env struct {
 	library string
-	server  *servertest.Server
+	server  *servertest.Server // nil where there are several
+	several *several
 }
 
 // dial says how to reach a server.
 type dial struct {
 	addr           string
+	several        *several // in place of addr
 	user, password string
 
 	// answer is how long the library waits for a reply; 0 is as long as it takes.
@@ -77,10 +79,22 @@ type dial struct {
 
 // connect opens a client and a store on it.
 func connect(library string, d dial, opts *storeOptions) (s *serverStore, closeBoth func(), err error) {
+	newStore, closeClient, err := newClient(library, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = newStore(opts); err != nil {
+		closeClient()
+		return nil, nil, err
+	}
+	return s, func() { _ = s.Close(); closeClient() }, nil
+}
+
+// newClient opens a client, and returns what makes a store on it.
+func newClient(library string, d dial) (newStore func(opts *storeOptions) (*serverStore, error), closeClient func(), err error) {
 	if d.answer == 0 {
 		d.answer = patience
 	}
-	var closeClient func()
 	if library == redisLibrary {
 		o := &redis.Options{
 			Addr: d.addr, Username: d.user, Password: d.password,
@@ -89,32 +103,21 @@ func connect(library string, d dial, opts *storeOptions) (s *serverStore, closeB
 		if !d.plain {
 			o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff, o.DialerRetries = 50, -1, -1, 1
 		}
-		client := redis.NewClient(o)
-		closeClient = func() { _ = client.Close() }
-		s, err = redisstore.New(client, opts)
-	} else {
-		o := valkey.ClientOption{
-			InitAddress: []string{d.addr}, Username: d.user, Password: d.password, DisableCache: true,
-			ConnWriteTimeout: d.answer,
-		}
-		if !d.plain {
-			o.RetryDelay = func(int, valkey.Completed, error) time.Duration { return 0 }
-		}
-		client, err := valkey.NewClient(o)
-		if err != nil {
-			return nil, nil, err
-		}
-		closeClient = client.Close
-		if s, err = valkeystore.New(client, opts); err != nil {
-			client.Close()
-			return nil, nil, err
-		}
+		client := d.several.redis(o)
+		return func(opts *storeOptions) (*serverStore, error) { return redisstore.New(client, opts) }, func() { _ = client.Close() }, nil
 	}
+	o := valkey.ClientOption{
+		InitAddress: d.several.addrs(d.addr), Username: d.user, Password: d.password, DisableCache: true,
+		ConnWriteTimeout: d.answer,
+	}
+	if !d.plain {
+		o.RetryDelay = func(int, valkey.Completed, error) time.Duration { return 0 }
+	}
+	client, err := valkey.NewClient(o)
 	if err != nil {
-		closeClient()
 		return nil, nil, err
 	}
-	return s, func() { _ = s.Close(); closeClient() }, nil
+	return func(opts *storeOptions) (*serverStore, error) { return valkeystore.New(client, opts) }, client.Close, nil
 }
 
 // dial returns a store that is closed with the test.
@@ -138,6 +141,9 @@ func (e *env) store(tb testing.TB, opts *storeOptions) *serverStore {
 	}
 	if all.Timeout == 0 {
 		all.Timeout = patience
+	}
+	if e.several != nil {
+		return e.dial(tb, dial{several: e.several}, &all)
 	}
 	return e.dial(tb, dial{addr: e.server.Addr()}, &all)
 }

@@ -8,24 +8,25 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/examples/quota"
 	"github.com/weirgo/weir/store"
 )
 
 // quietKinds are a limit of 10 of each algorithm, with those of a user: one without
 // Lua and one with it.
 func quietKinds() map[string]algorithm.Algorithm {
-	all := map[string]algorithm.Algorithm{"without Lua": plainQuota{quota{limit: 10, length: time.Hour}}, "own Lua": quota{limit: 10, length: time.Hour}}
+	all := map[string]algorithm.Algorithm{"without Lua": plainQuota{session(10, time.Hour)}, "own Lua": session(10, time.Hour)}
 	for _, name := range kindNames {
 		all[name] = longest(name, 10)
 	}
 	return all
 }
 
-// plainQuota is quota under a name for which nobody has a script.
-type plainQuota struct{ quota }
+// plainQuota is a Quota under a name for which nobody has a script.
+type plainQuota struct{ quota.Quota }
 
 func (q plainQuota) Spec() algorithm.Spec {
-	s := q.quota.Spec()
+	s := q.Quota.Spec()
 	s.Kind = "test-plain-quota/1"
 	return s
 }

@@ -153,7 +153,7 @@ func TestBrokenLuaFailsForItselfAlone(t *testing.T) {
 				opts.Scripts[0].Lua = lua
 				opts.InFlight, opts.Share = 1, 1000
 				s := e.store(t, opts)
-				mine := quota{limit: 10, length: time.Hour}
+				mine := session(10, time.Hour)
 				if _, committed, err := s.Apply(context.Background(), []store.Op{op("user", "", mine, 1)}); err == nil || committed {
 					t.Errorf("alone: committed %v, %v", committed, err)
 				}

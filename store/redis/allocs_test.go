@@ -6,21 +6,18 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/clienttest"
 	"github.com/weirgo/weir/internal/servertest"
-	"github.com/weirgo/weir/store/script"
 )
 
 // What go-redis needs for a call is about 5 allocations. Ours come on top.
 func TestCallsDoNotAllocate(t *testing.T) {
-	if UnderRace {
-		t.Skip("the race detector allocates")
-	}
+	clienttest.SkipUnderRace(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		sha, _ := s.Do("SCRIPT", "LOAD", "return '1700000000000000 1700000000000000'").(string)
 		raw, c := open(t, &redis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		cmd := &script.Command{Args: []string{"EVALSHA", sha, "1", "weir:{user:1}:gcra/1:", "", "0", "1", "0", "100", "60000000", "20", "0"}, Key: 3}
+		cmd := clienttest.Decision(s)
 		args := make([]any, len(cmd.Args))
 		for i := range args {
 			args[i] = cmd.Args[i]

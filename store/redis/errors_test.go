@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/clienttest"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
@@ -62,8 +63,8 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 			if test.prepare != nil {
 				test.prepare(raw)
 			}
-			_, err := c.Do(context.Background(), words("INCR", "k"))
-			wantClass(t, err, "not sent")
+			_, err := c.Do(context.Background(), clienttest.Words("INCR", "k"))
+			clienttest.WantClass(t, err, "not sent")
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%s: %v, want %v %s", name, err, test.want, test.text)
 			}
@@ -78,56 +79,18 @@ func TestTooManyClients(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, identity := range []bool{true, false} {
 			_, other := open(t, &redis.Options{Addr: s.Addr()})
-			do(t, other, words("PING"))
-			do(t, other, words("CONFIG", "SET", "maxclients", "1"))
+			clienttest.Do(t, other, clienttest.Words("PING"))
+			clienttest.Do(t, other, clienttest.Words("CONFIG", "SET", "maxclients", "1"))
 			_, c := open(t, &redis.Options{Addr: s.Addr(), DisableIdentity: !identity})
-			_, err := c.Do(context.Background(), words("INCR", "k"))
+			_, err := c.Do(context.Background(), clienttest.Words("INCR", "k"))
 			// The reply to HELLO is an error, after which go-redis goes on.
 			// If the command is the next thing that it sends, it may have
 			// been sent.
-			if got := class(err); got != "not sent" && (identity || got != "unknown") {
+			if got := clienttest.Class(err); got != "not sent" && (identity || got != "unknown") {
 				t.Errorf("identity %v, %s: %v", identity, got, err)
 			}
-			do(t, other, words("CONFIG", "SET", "maxclients", "100"))
+			clienttest.Do(t, other, clienttest.Words("CONFIG", "SET", "maxclients", "100"))
 		}
-	})
-}
-
-func TestEndedContextSendsNothing(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		for _, enabled := range []bool{true, false} {
-			p := servertest.NewProxy(t, s.Addr())
-			_, c := open(t, &redis.Options{Addr: p.Addr(), ContextTimeoutEnabled: enabled})
-			do(t, c, words("PING"))
-			before := p.Requests()
-			cancelled, cancel := context.WithCancel(context.Background())
-			cancel()
-			late, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
-			defer cancel()
-			for _, ctx := range []context.Context{cancelled, late} {
-				_, err := c.Do(ctx, words("INCR", "k"))
-				wantClass(t, err, "not sent")
-				if !errors.Is(err, ctx.Err()) {
-					t.Errorf("%v does not match %v", err, ctx.Err())
-				}
-			}
-			if sent := p.Requests() - before; sent != 0 {
-				t.Errorf("%d requests", sent)
-			}
-		}
-	})
-}
-
-func TestDeadlineEndsTheWait(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		_, c := open(t, &redis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true, ReadTimeout: time.Minute})
-		do(t, c, words("PING"))
-		s.Freeze()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-		defer cancel()
-		_, err := c.Do(ctx, words("INCR", "k"))
-		wantClass(t, err, "unknown")
-		s.Thaw()
 	})
 }
 
@@ -136,11 +99,11 @@ func TestDeadConnectionsAreNotUsed(t *testing.T) {
 		raw, c := open(t, &redis.Options{Addr: s.Addr()})
 		warm(t, raw, 5)
 		s.Kill()
-		_, err := c.Do(context.Background(), words("INCR", "k"))
-		wantClass(t, err, "not sent")
+		_, err := c.Do(context.Background(), clienttest.Words("INCR", "k"))
+		clienttest.WantClass(t, err, "not sent")
 		s.Start()
 		// The pool notices each dead connection before it is used.
-		if n := do(t, c, words("INCR", "k")); n != "1" {
+		if n := clienttest.Do(t, c, clienttest.Words("INCR", "k")); n != "1" {
 			t.Errorf("INCR after a restart: %s", n)
 		}
 	})

@@ -22,9 +22,14 @@
 //     after 0.4 s. 1 notices it at once. MaxRetries does the same for the greeting
 //     of a new connection.
 //   - PoolSize may stay: a store with Options.Share as it is has a few calls in
-//     flight, however many callers there are.
+//     flight, however many callers there are. In a cluster or a ring it has a few
+//     for each hash tag, and not above 64 for all.
 //   - ReadOnly, RouteByLatency and RouteRandomly of a cluster have no effect on
 //     the store: a replica may lag behind.
+//
+// With a client of any type but *redis.Client, keys may lie on several servers: then
+// only those that share a {tag} can be taken together, and others are refused with
+// store.ErrCrossSlot before anything is sent.
 //
 // A Ring gives a key to another server while its own is down, and that one knows
 // nothing of what was taken; a cluster or Sentinel does not have that weakness.

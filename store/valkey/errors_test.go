@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/internal/clienttest"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
@@ -55,7 +56,7 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 					opts.TLSConfig = s.TLSConfig()
 					var c *client
 					now.raw, c = open(t, now.p.Addr(), opts)
-					do(t, c, words("GET", "k"))
+					clienttest.Do(t, c, clienttest.Words("GET", "k"))
 					test.fault(t, now)
 					now.p.Cut()
 					err := untilNotSent(t, c)
@@ -73,13 +74,13 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 func untilNotSent(tb testing.TB, c *client) (err error) {
 	tb.Helper()
 	for range 20 {
-		_, err = c.Do(context.Background(), words("INCR", "k"))
-		if class(err) == "not sent" {
+		_, err = c.Do(context.Background(), clienttest.Words("INCR", "k"))
+		if clienttest.Class(err) == "not sent" {
 			return err
 		}
-		wantClass(tb, err, "unknown")
+		clienttest.WantClass(tb, err, "unknown")
 	}
-	tb.Fatalf("20 times %s: %v", class(err), err)
+	tb.Fatalf("20 times %s: %v", clienttest.Class(err), err)
 	return nil
 }
 
@@ -87,13 +88,13 @@ func TestRefusedConnection(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for mode, opts := range modes {
 			_, c := open(t, s.Addr(), opts)
-			do(t, c, words("GET", "k"))
+			clienttest.Do(t, c, clienttest.Words("GET", "k"))
 			s.Kill()
 			if err := untilNotSent(t, c); !errors.Is(err, syscall.ECONNREFUSED) {
 				t.Errorf("%s: %v", mode, err)
 			}
 			s.Start()
-			if n := do(t, c, words("INCR", "k")); n != "1" {
+			if n := clienttest.Do(t, c, clienttest.Words("INCR", "k")); n != "1" {
 				t.Errorf("%s: INCR after a restart: %s", mode, n)
 			}
 			s.Do("DEL", "k")
@@ -102,7 +103,7 @@ func TestRefusedConnection(t *testing.T) {
 }
 
 func TestCertificateErrorsAreOfTheHandshake(t *testing.T) {
-	wantClass(t, meaning(context.Background(), &tls.CertificateVerificationError{Err: errors.New("test")}, true), "not sent")
+	clienttest.WantClass(t, meaning(context.Background(), &tls.CertificateVerificationError{Err: errors.New("test")}, true), "not sent")
 }
 
 // A command that is on its way when the client is closed may be carried out. For
@@ -117,50 +118,27 @@ func TestCloseLeavesCommandsUnknown(t *testing.T) {
 		for mode, opts := range modes {
 			opts.ConnWriteTimeout = 2 * time.Second
 			raw[mode], ours[mode] = open(t, p.Addr(), opts)
-			do(t, ours[mode], words("GET", "k"))
+			clienttest.Do(t, ours[mode], clienttest.Words("GET", "k"))
 		}
 		s.Freeze()
 		before := p.Requests()
 		ctx, cancel := context.WithCancel(context.Background())
 		for mode, c := range ours {
 			running.Go(func() {
-				_, err := c.Do(ctx, words("INCR", "k"))
-				if class(err) != "unknown" {
-					t.Errorf("%s: %s, %v", mode, class(err), err)
+				_, err := c.Do(ctx, clienttest.Words("INCR", "k"))
+				if clienttest.Class(err) != "unknown" {
+					t.Errorf("%s: %s, %v", mode, clienttest.Class(err), err)
 				}
 			})
 		}
-		await(t, "all commands are sent", func() bool { return p.Requests() == before+len(ours) })
+		clienttest.Await(t, "all commands are sent", func() bool { return p.Requests() == before+len(ours) })
 		for _, client := range raw {
 			running.Go(client.Close)
 		}
 		running.Wait()
 		cancel()
 		s.Thaw()
-		await(t, "the commands are carried out", func() bool { return s.Do("GET", "k") == strconv.Itoa(len(ours)) })
-	})
-}
-
-func TestEndedContextSendsNothing(t *testing.T) {
-	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		p := servertest.NewProxy(t, s.Addr())
-		_, c := open(t, p.Addr(), valkey.ClientOption{})
-		do(t, c, words("PING"))
-		before := p.Requests()
-		cancelled, cancel := context.WithCancel(context.Background())
-		cancel()
-		late, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
-		defer cancel()
-		for _, ctx := range []context.Context{cancelled, late} {
-			_, err := c.Do(ctx, words("INCR", "k"))
-			wantClass(t, err, "not sent")
-			if !errors.Is(err, ctx.Err()) {
-				t.Errorf("%v does not match %v", err, ctx.Err())
-			}
-		}
-		if sent := p.Requests() - before; sent != 0 {
-			t.Errorf("%d requests", sent)
-		}
+		clienttest.Await(t, "the commands are carried out", func() bool { return s.Do("GET", "k") == strconv.Itoa(len(ours)) })
 	})
 }
 
@@ -174,17 +152,17 @@ func TestDeadlineIsOfItsCaller(t *testing.T) {
 			opts.ConnWriteTimeout = time.Second
 			opts.Dialer.KeepAlive = 100 * time.Millisecond
 			_, c := open(t, p.Addr(), opts)
-			do(t, c, words("PING"))
+			clienttest.Do(t, c, clienttest.Words("PING"))
 			s.Freeze()
 			before, other := p.Requests(), make(chan error)
 			short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			go func() {
-				await(t, "the first is sent", func() bool { return p.Requests() > before })
-				_, err := c.Do(context.Background(), words("INCR", "other"))
+				clienttest.Await(t, "the first is sent", func() bool { return p.Requests() > before })
+				_, err := c.Do(context.Background(), clienttest.Words("INCR", "other"))
 				other <- err
 			}()
-			_, err := c.Do(short, words("INCR", "short"))
-			wantClass(t, err, "unknown")
+			_, err := c.Do(short, clienttest.Words("INCR", "short"))
+			clienttest.WantClass(t, err, "unknown")
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", mode, err)
 			}
@@ -221,7 +199,7 @@ func TestWrappedClients(t *testing.T) {
 		if s, err := New(wrapper{raw}, &Options{Share: -1}); s != nil || !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("Share -1: %v", err)
 		}
-		if reply := do(t, newClient(&wrapper{raw}), words("PING")); reply != "PONG" {
+		if reply := clienttest.Do(t, newClient(&wrapper{raw}), clienttest.Words("PING")); reply != "PONG" {
 			t.Errorf("PING: %q", reply)
 		}
 	})

@@ -2,105 +2,18 @@ package valkeystore
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
-	"strconv"
-	"strings"
+	"net"
 	"testing"
-	"time"
 
 	"github.com/valkey-io/valkey-go"
-	"github.com/weirgo/weir/internal/servertest"
-	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/internal/clienttest"
 	"github.com/weirgo/weir/store/script"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// open returns a client of valkey-go that is closed with the test, and ours on it.
-func open(tb testing.TB, addr string, opts valkey.ClientOption) (valkey.Client, *client) {
-	tb.Helper()
-	opts.InitAddress = []string{addr}
-	opts.DisableCache = true
-	raw, err := valkey.NewClient(opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(raw.Close)
-	return raw, newClient(raw)
-}
-
-// words makes a command whose only key, if it has one, is its second word.
-func words(args ...string) *script.Command {
-	c := &script.Command{Args: args}
-	if len(args) > 1 {
-		c.Key = 1
-	}
-	return c
-}
-
-// eval makes a script a command; all of the rest are keys.
-func eval(lua string, keys ...string) *script.Command {
-	c := &script.Command{Args: append([]string{"EVAL", lua, strconv.Itoa(len(keys))}, keys...)}
-	if len(keys) > 0 {
-		c.Key = 3
-	}
-	return c
-}
-
-// do is Do that must succeed.
-func do(tb testing.TB, c *client, cmd *script.Command) string {
-	tb.Helper()
-	reply, err := c.Do(context.Background(), cmd)
-	if err != nil {
-		tb.Fatalf("%s: %v", cmd.Args[0], err)
-	}
-	return reply
-}
-
-// class says which of the three kinds of error of a script.Client err is.
-func class(err error) string {
-	var answer *script.ServerError
-	switch {
-	case err == nil:
-		return "none"
-	case errors.As(err, &answer) && errors.Is(err, store.ErrUnavailable):
-		return "two at once"
-	case errors.As(err, &answer):
-		return "reply " + answer.Code()
-	case errors.Is(err, store.ErrUnavailable):
-		return "not sent"
-	}
-	return "unknown"
-}
-
-// wantClass checks the kind of an error.
-func wantClass(tb testing.TB, err error, want string) {
-	tb.Helper()
-	if got := class(err); got != want {
-		tb.Errorf("%s: %v; want %s", got, err, want)
-	}
-}
-
-// follow makes one server a replica of another.
-func follow(s, primary *servertest.Server) {
-	host, port, _ := strings.Cut(primary.Addr(), ":")
-	s.Do("REPLICAOF", host, port)
-}
-
-// await asks again until the answer is yes.
-func await(tb testing.TB, what string, yes func() bool) {
-	tb.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within 20 s: %s", what)
-		}
-		<-again.C
-	}
-}
 
 // modes are the ways in which valkey-go uses its connections.
 var modes = map[string]valkey.ClientOption{
@@ -117,4 +30,61 @@ var few = map[string]valkey.ClientOption{
 	"default":         modes["default"],
 	"always pipeline": modes["always pipeline"],
 	"never pipeline":  modes["never pipeline"],
+}
+
+// library is valkey-go, for what all libraries must do.
+var library = &clienttest.Library{
+	Open:         openAt,
+	Modes:        []string{"default", "one connection", "many", "always pipeline", "never pipeline", "RESP2"},
+	Few:          []string{"default", "always pipeline", "never pipeline"},
+	ClusterModes: []string{"default", "always pipeline", "never pipeline"},
+	Refusal: func(err error) bool {
+		var theirs *valkey.ValkeyError
+		return errors.As(err, &theirs)
+	},
+	Allocations: 3,
+}
+
+func TestClient(t *testing.T) { clienttest.Run(t, library) }
+
+func TestDecisionsOfALoneCallerAllocateLittle(t *testing.T) { clienttest.RunAllocations(t, library) }
+
+// openAt is clienttest.Library.Open.
+func openAt(tb testing.TB, at clienttest.At) *clienttest.Opened {
+	opts := modes[at.Mode]
+	opts.Username, opts.Password = at.User, at.Password
+	opts.ConnWriteTimeout = at.Answer
+	opts.Dialer.KeepAlive = at.Answer / 3 // the pause before a PING
+	addr := at.Addr
+	switch {
+	case at.Socket != "":
+		addr = at.Socket
+		opts.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", path)
+		}
+	case at.Cluster != nil:
+		addr = at.Cluster[0] // the others are found
+	}
+	raw, c := open(tb, addr, opts)
+	return &clienttest.Opened{
+		Client: c,
+		New:    func(opts *script.Options) (*script.Store, error) { return New(raw, opts) },
+		Warm:   func(testing.TB, int) {}, // it has what it uses
+		Repeated: func(key string) error {
+			return raw.Do(context.Background(), raw.B().Arbitrary("INCR").Args(key).ReadOnly()).Error()
+		},
+	}
+}
+
+// open returns a client of valkey-go that is closed with the test, and ours on it.
+func open(tb testing.TB, addr string, opts valkey.ClientOption) (valkey.Client, *client) {
+	tb.Helper()
+	opts.InitAddress = []string{addr}
+	opts.DisableCache = true
+	raw, err := valkey.NewClient(opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(raw.Close)
+	return raw, newClient(raw)
 }

@@ -1,4 +1,4 @@
-package redisstore_test
+package clienttest
 
 import (
 	"context"
@@ -6,36 +6,36 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
-	redisstore "github.com/weirgo/weir/store/redis"
+	"github.com/weirgo/weir/store/script"
 )
 
-// open returns a store on a client, both closed with the test.
-func open(tb testing.TB, opts *redis.Options, more *redisstore.Options) (*redis.Client, *redisstore.Store) {
+// open returns a store that is closed with the test.
+func open(tb testing.TB, o *Opened, opts *script.Options) *script.Store {
 	tb.Helper()
-	opts.DialerRetries = 1
-	client := redis.NewClient(opts)
-	tb.Cleanup(func() { _ = client.Close() })
-	s, err := redisstore.New(client, more)
+	s, err := o.New(opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = s.Close() })
-	return client, s
+	return s
 }
 
 // take is an op of one unit of ten in an hour.
 func take() []store.Op {
-	limit := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerHour(10)))
+	limit := algorithm.Must(algorithm.NewGCRA(algorithm.PerHour(10), 10))
 	return []store.Op{{Slot: store.Slot{Key: "user:1", Algorithm: limit}, Request: algorithm.Request{Cost: 1}}}
 }
 
-func TestStoreDecides(t *testing.T) {
+func storeDecides(t *testing.T, lib *Library) {
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
-		client, s := open(t, &redis.Options{Addr: server.Addr()}, nil)
+		o := lib.Open(t, At{Addr: server.Addr(), Mode: lib.Modes[0]})
+		if o.Client.(script.Sharded).Sharded() {
+			t.Error("a client of one server says that there are several")
+		}
+		s := open(t, o, nil)
 		ops := take()
 		for n := range int64(12) {
 			_, committed, err := s.Apply(context.Background(), ops)
@@ -52,16 +52,16 @@ func TestStoreDecides(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := client.Ping(context.Background()).Err(); err != nil {
-			t.Errorf("closing the store closed the client: %v", err)
+		if reply, err := o.Client.Do(context.Background(), Words("PING")); reply != "PONG" {
+			t.Errorf("closing the store closed the client: %q, %v", reply, err)
 		}
 	})
 }
 
-func TestLostReplyIsChargedOnceAndUnknown(t *testing.T) {
+func lostReplyIsChargedOnce(t *testing.T, lib *Library) {
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		p := servertest.NewProxy(t, server.Addr())
-		_, s := open(t, &redis.Options{Addr: p.Addr(), MaxRetries: 20, MinRetryBackoff: -1, MaxRetryBackoff: -1}, nil)
+		s := open(t, lib.Open(t, At{Addr: p.Addr(), Mode: lib.Modes[0]}), nil)
 		ops := take()
 		if _, _, err := s.Apply(context.Background(), ops); err != nil {
 			t.Fatal(err)
@@ -77,14 +77,13 @@ func TestLostReplyIsChargedOnceAndUnknown(t *testing.T) {
 	})
 }
 
-func TestDecisionsOfALoneCallerAllocateLittle(t *testing.T) {
-	if redisstore.UnderRace {
-		t.Skip("the race detector allocates")
-	}
+// RunAllocations measures decisions of a lone caller. Nothing else may run meanwhile.
+func RunAllocations(t *testing.T, lib *Library) {
+	SkipUnderRace(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
-		_, s := open(t, &redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true}, &redisstore.Options{Share: 1})
 		within, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
+		s := open(t, lib.Open(t, At{Addr: server.Addr(), Mode: lib.Modes[0]}), &script.Options{Share: 1})
 		for name, ctx := range map[string]context.Context{"no deadline": context.Background(), "deadline": within} {
 			ops := take()
 			allocs := testing.AllocsPerRun(1000, func() {
@@ -93,9 +92,17 @@ func TestDecisionsOfALoneCallerAllocateLittle(t *testing.T) {
 				}
 			})
 			t.Logf("%s: %v allocations a decision", name, allocs)
-			if allocs > 11 {
-				t.Errorf("%s: %v allocations a decision, want 11 at most", name, allocs)
+			if allocs > lib.Allocations {
+				t.Errorf("%s: %v allocations a decision, want %v at most", name, allocs, lib.Allocations)
 			}
 		}
 	})
+}
+
+// SkipUnderRace skips a test of allocations where the race detector is on.
+func SkipUnderRace(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("the race detector allocates")
+	}
 }

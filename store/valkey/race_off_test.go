@@ -1,5 +1,0 @@
-//go:build !race
-
-package valkeystore
-
-const UnderRace = false
