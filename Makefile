@@ -1,6 +1,6 @@
 # Short names for the scripts; nothing here that a script does not do.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test long coverage bench sample tidy
+.PHONY: help setup check test long coverage bench sample shots tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ bench: ## The benchmarks beside a floor and other limiters, as ratios
 
 sample: ## Replay the sample access log
 	@go run ./cmd/weir replay --limit gcra:30/1m examples/accesslog/access.log
+
+shots: ## Look at the HTML reports in Chromium, renew the pictures of the docs; or TO=folder
+	@scripts/shots $(TO)
 
 tidy: ## go mod tidy in every module
 	@for m in . cmd/weir bench tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done

@@ -18,9 +18,8 @@ func modelChecks() []Check {
 	c.body = func(c Check, t TB, open Opener) {
 		t.Helper()
 		rapid.Check(t, func(t *rapid.T) {
-			r := randomHistory{checkWorld: newCheckWorld(c, t, open), T: t}
+			r := randomHistory{checkWorld: newCheckWorldAt(randomStart(t), c, t, open), T: t}
 			r.kinds = r.checkWorld.kinds()
-			r.startAt(r.start())
 			_, r.binds = r.store.(store.Binder)
 			for range rapid.IntRange(1, 40).Draw(t, "events") {
 				r.event()
@@ -45,10 +44,11 @@ func (r *randomHistory) number(label string, from, to int) int {
 	return rapid.IntRange(from, to).Draw(r.T, label)
 }
 
-func (r *randomHistory) start() algorithm.Instant {
+// randomStart draws what the clock shows first.
+func randomStart(t *rapid.T) algorithm.Instant {
 	return rapid.SampledFrom([]algorithm.Instant{
 		0, 1, 999, 1 << 50, 1<<50 - 1, checkStart, checkStart - 1, checkStart + 123_456, algorithm.MaxInstant - 400*24*3600*1_000_000,
-	}).Draw(r.T, "start")
+	}).Draw(t, "start")
 }
 
 func (r *randomHistory) event() {

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -159,6 +160,15 @@ func quickly(t *testing.T) {
 	t.Helper()
 	setFlag(t, "test.short", "true")
 	setFlag(t, "rapid.checks", "100")
+}
+
+// fewByDefault has a test try a quarter of the random histories, where no number was
+// asked for.
+func fewByDefault(t *testing.T) {
+	t.Helper()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		setFlag(t, f.Name, "25")
+	}
 }
 
 // The tests below that must fail run as a process of their own.

@@ -53,8 +53,14 @@ const checkStart algorithm.Instant = 1_764_288_000_000_000
 
 func newCheckWorld(c Check, t TB, open Opener) *checkWorld {
 	t.Helper()
+	return newCheckWorldAt(checkStart, c, t, open)
+}
+
+// newCheckWorldAt is newCheckWorld at another instant.
+func newCheckWorldAt(start algorithm.Instant, c Check, t TB, open Opener) *checkWorld {
+	t.Helper()
 	w := &checkWorld{TB: t, check: c, open: open}
-	w.startAt(checkStart)
+	w.startAt(start)
 	return w
 }
 

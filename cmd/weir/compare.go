@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/weirgo/weir"
@@ -18,6 +19,7 @@ type compareCommand struct {
 	traceFlags
 	Limit []string `required:"" sep:"none" placeholder:"SPEC" help:"A limit; give the flag once for each limit to compare."`
 	JSON  string   `name:"json" placeholder:"FILE" help:"Write the comparison as JSON; - is standard output, instead of the text."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"Write the comparison with pictures as one HTML file; - is standard output, instead of the text."`
 }
 
 // maxLimits is the most limits that fit beside each other.
@@ -40,7 +42,10 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 			return usageError{fmt.Errorf("--limit: %w", err)}
 		}
 	}
-	in, err := c.open(ctx, s, map[string]string{"--json": c.JSON})
+	if err := apart([2]string{"--json", c.JSON}, [2]string{"--html", c.HTML}); err != nil {
+		return err
+	}
+	in, err := c.open(ctx, s, map[string]string{"--json": c.JSON, "--html": c.HTML})
 	if err != nil {
 		return err
 	}
@@ -60,6 +65,11 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 		return fmt.Errorf("--json: %w", err)
 	}
 	defer summary.Close()
+	html, err := create(c.HTML, s)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	defer html.Close()
 
 	shown := showProgress(s.err, in)
 	defer shown.end()
@@ -82,7 +92,14 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 	shown.end()
 	r := collected.Comparison()
 	c.describe(&r.Source, in)
-	return writeReport(r, summary, c.JSON, s.out)
+	if err := writeHTML(html, func(w io.Writer) error { return report.CompareHTML(w, r, c.again("compare", c.Limit, in)) }); err != nil {
+		return err
+	}
+	text := s.out
+	if c.HTML == "-" {
+		text = io.Discard
+	}
+	return writeReport(r, summary, c.JSON, text)
 }
 
 // newLimiters makes one limiter for each limit.

@@ -38,11 +38,7 @@ const specHelp = `SPEC is one of
   fixed-window:L/P             sliding-log:L/P              sliding-counter:L/P
 L units per period P, a duration with a unit such as 500ms, 1m or 24h. Burst and capacity are L where left out.
 
-URL is one of
-  memory://
-  redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]      rediss://… with TLS
-  unix://[[USER]:PASSWORD@]/PATH[?db=DB]
-or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own client. What a
+` + urlHelp + ` What a
 replay writes on a server is removed at its end.
 
 Time comes from the trace, not from the clock. A JSON Lines event is
@@ -51,6 +47,13 @@ Lines that cannot be used are counted and shown; they do not change the exit sta
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 `
+
+// urlHelp is the part of the long help about stores.
+const urlHelp = `URL is one of
+  memory://
+  redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]      rediss://… with TLS
+  unix://[[USER]:PASSWORD@]/PATH[?db=DB]
+or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own client.`
 
 // input is an opened trace.
 type input struct {
@@ -71,7 +74,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 	}
 	where, err := parseStoreURL(f.Store)
 	if err == nil {
-		err = where.checkPrefix(f.Prefix)
+		err = where.checkPrefix(f.Prefix, maxPrefix)
 	}
 	if err != nil {
 		return nil, err

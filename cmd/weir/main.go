@@ -1,4 +1,5 @@
-// Command weir tries rate limits out before they are rolled out.
+// Command weir tries rate limits, and the servers that keep them, out before they
+// are rolled out.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 // Exit statuses.
 const (
 	exitOK          = 0
-	exitFailed      = 1 // something outside went wrong, such as a file
+	exitFailed      = 1 // something outside went wrong, such as a file, or a check failed
 	exitUsage       = 2 // the command line was wrong; nothing was done
 	exitInterrupted = 130
 )
@@ -27,6 +28,8 @@ const (
 type cli struct {
 	Replay  replayCommand  `cmd:"" help:"Decide every request of a trace and report whom a limit would have hit."`
 	Compare compareCommand `cmd:"" help:"Decide a trace under several limits and show them side by side."`
+	Verify  verifyCommand  `cmd:"" help:"Check that a server decides as the algorithms say, with the suite for stores."`
+	Sim     simCommand     `cmd:"" help:"Simulate traffic, faults and clocks, and check every decision."`
 	Version versionFlag    `help:"Print the version and exit." short:"V"`
 }
 
@@ -60,7 +63,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}()
 	parser, err := kong.New(&cli{},
 		kong.Name("weir"),
-		kong.Description("Tries rate limits out: on a recorded trace, with exact decisions."),
+		kong.Description("Tries rate limits out: on a recorded trace or in a simulated world, with exact decisions. Checks the servers that keep them."),
 		kong.Writers(out, errs),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),

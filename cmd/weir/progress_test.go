@@ -33,6 +33,28 @@ func slowTrace(t *testing.T, errs io.Writer, more <-chan struct{}) (status <-cha
 	return done
 }
 
+// seenOn reads a terminal all the time, until it is closed, and tells when a text
+// was seen.
+func seenOn(master io.Reader, want string) <-chan struct{} {
+	seen := make(chan struct{})
+	go func() {
+		var text bytes.Buffer
+		buffer := make([]byte, 1024)
+		for shown := false; ; {
+			n, err := master.Read(buffer)
+			text.Write(buffer[:n])
+			if !shown && strings.Contains(text.String(), want) {
+				shown = true
+				close(seen)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return seen
+}
+
 func TestProgressIsShownOnATerminal(t *testing.T) {
 	master, terminal, err := pty.Open()
 	if err != nil {
@@ -43,32 +65,48 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 	more := make(chan struct{})
 	status := slowTrace(t, terminal, more)
 
-	// A terminal is read all the time; the trace does not go on before the bar
-	// was seen.
-	seen := make(chan struct{})
-	go func() {
-		var text bytes.Buffer
-		buffer := make([]byte, 1024)
-		for shown := false; ; {
-			n, err := master.Read(buffer)
-			text.Write(buffer[:n])
-			if !shown && strings.Contains(text.String(), "reading") {
-				shown = true
-				close(seen)
-			}
-			if err != nil {
-				return // the terminal was closed
-			}
-		}
-	}()
+	// The trace does not go on before the bar was seen.
 	select {
-	case <-seen:
+	case <-seenOn(master, "reading"):
 	case <-time.After(30 * time.Second):
 		t.Error("no progress bar")
 	}
 	close(more)
 	if got := <-status; got != exitOK {
 		t.Errorf("status %d", got)
+	}
+}
+
+// The table of a verification comes at the end, where a bar is shown meanwhile.
+func TestVerifyShowsProgressOnATerminal(t *testing.T) {
+	master, terminal, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer terminal.Close()
+	var out bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	status := make(chan int, 1)
+	go func() {
+		args := []string{"verify", "--store", memoryURL, "--run", "^(take/one-instant|model/)", "--checks", "1000000"}
+		status <- run(ctx, args, strings.NewReader(""), &out, terminal)
+	}()
+	select {
+	case <-seenOn(master, "model/random-history"):
+	case <-time.After(30 * time.Second):
+		t.Error("no progress bar")
+	}
+	cancel()
+	if got := <-status; got != exitInterrupted || !strings.Contains(out.String(), "\ntake/one-instant ") || strings.Contains(out.String(), "\nmodel/") {
+		t.Errorf("status %d, %s", got, out.String())
+	}
+
+	shown := start("verify", "--store", memoryURL, "--run", "^take/one-instant$", "--seed", "1")
+	out.Reset()
+	if got := run(t.Context(), []string{"verify", "--store", memoryURL, "--run", "^take/one-instant$", "--seed", "1"}, strings.NewReader(""), &out, terminal); got != exitOK || withoutTimes(out.String()) != withoutTimes(shown.out) {
+		t.Errorf("status %d, %s", got, out.String())
 	}
 }
 

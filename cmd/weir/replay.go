@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
@@ -18,6 +19,7 @@ type replayCommand struct {
 	Limit     []string `required:"" sep:"none" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20."`
 	Decisions string   `placeholder:"FILE" help:"Write one JSON line for each decision; - is standard output, and then the report goes to standard error."`
 	JSON      string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
+	HTML      string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
 }
 
 // Help is the long help, before the flags.
@@ -34,10 +36,10 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return usageError{fmt.Errorf("--limit: %w", err)}
 	}
-	if c.Decisions != "" && samePlace(c.Decisions, c.JSON) {
-		return usageError{fmt.Errorf("--decisions and --json are both %q: must be two places", c.JSON)}
+	if err := apart([2]string{"--decisions", c.Decisions}, [2]string{"--json", c.JSON}, [2]string{"--html", c.HTML}); err != nil {
+		return err
 	}
-	in, err := c.open(ctx, s, map[string]string{"--decisions": c.Decisions, "--json": c.JSON})
+	in, err := c.open(ctx, s, map[string]string{"--decisions": c.Decisions, "--json": c.JSON, "--html": c.HTML})
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,11 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 		return fmt.Errorf("--json: %w", err)
 	}
 	defer summary.Close()
+	html, err := create(c.HTML, s)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	defer html.Close()
 
 	shown := showProgress(s.err, in)
 	defer shown.end()
@@ -77,9 +84,15 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	r := collected.Report()
 	r.Limit = fmt.Sprint(limit)
 	c.describe(&r.Source, in)
+	if err := writeHTML(html, func(w io.Writer) error { return report.ReplayHTML(w, r, c.again("replay", c.Limit, in)) }); err != nil {
+		return err
+	}
 	text := s.out
-	if c.Decisions == "-" {
+	switch "-" {
+	case c.Decisions:
 		text = s.err
+	case c.HTML:
+		text = io.Discard
 	}
 	return writeReport(r, summary, c.JSON, text)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 
 	"github.com/redis/go-redis/v9"
@@ -10,22 +11,31 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/valkey-io/valkey-go"
 
-	"github.com/weirgo/weir/store"
 	redisstore "github.com/weirgo/weir/store/redis"
 	valkeystore "github.com/weirgo/weir/store/valkey"
 )
 
-// connect connects with a server and makes a store on it, and returns what closes
-// the connection. The store is asked one thing at a time, so calls are not shared
-// and there is one connection.
-func (p *place) connect(ctx context.Context, prefix string, clock store.Clock) (s store.Store, disconnect func(), err error) {
-	if p.valkey {
-		return p.connectValkey(&valkeystore.Options{Prefix: prefix, Clock: clock, Share: 1, Timeout: callTimeout})
-	}
-	return p.connectRedis(ctx, &redisstore.Options{Prefix: prefix, Clock: clock, Share: 1, Timeout: callTimeout})
+// connection is a connection with a server, for any number of stores. The two
+// client libraries look the same through it.
+type connection struct {
+	// open makes a store, which leaves the connection open when it is closed.
+	open func(*redisstore.Options) (*redisstore.Store, error)
+	// do sends one command past the stores. The reply is a string, int64, []any,
+	// or nil where there is no such key.
+	do    func(ctx context.Context, args ...string) (any, error)
+	close func() // nothing is lost where that fails
 }
 
-func (p *place) connectRedis(ctx context.Context, opts *redisstore.Options) (store.Store, func(), error) {
+// connect connects with a server. Where lone is true all stores are asked one
+// thing at a time, so that one connection will do.
+func (p *place) connect(ctx context.Context, lone bool) (*connection, error) {
+	if p.valkey {
+		return p.connectValkey(lone)
+	}
+	return p.connectRedis(ctx)
+}
+
+func (p *place) connectRedis(ctx context.Context) (*connection, error) {
 	logging.Disable() // what fails is said by the command
 	client := redis.NewClient(&redis.Options{
 		Network:               p.network,
@@ -42,23 +52,30 @@ func (p *place) connectRedis(ctx context.Context, opts *redisstore.Options) (sto
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	disconnect := func() { client.Close() } // nothing is lost where that fails
+	c := &connection{close: func() { client.Close() }}
 	within, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := client.Ping(within).Err() // connects
 	if err != nil && !redis.IsPermissionError(err) {
-		disconnect()
-		return nil, nil, err
+		c.close()
+		return nil, err
 	}
-	s, err := redisstore.New(client, opts)
-	if err != nil {
-		disconnect()
-		return nil, nil, err
+	c.open = func(opts *redisstore.Options) (*redisstore.Store, error) { return redisstore.New(client, opts) }
+	c.do = func(ctx context.Context, args ...string) (any, error) {
+		words := make([]any, len(args))
+		for i, arg := range args {
+			words[i] = arg
+		}
+		reply, err := client.Do(ctx, words...).Result()
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		return reply, err
 	}
-	return s, disconnect, nil
+	return c, nil
 }
 
-func (p *place) connectValkey(opts *valkeystore.Options) (store.Store, func(), error) {
+func (p *place) connectValkey(lone bool) (*connection, error) {
 	options := valkey.ClientOption{
 		InitAddress:       []string{p.address},
 		Username:          p.user,
@@ -68,7 +85,9 @@ func (p *place) connectValkey(opts *valkeystore.Options) (store.Store, func(), e
 		Dialer:            net.Dialer{Timeout: dialTimeout},
 		ForceSingleClient: true, // otherwise it asks whether it is a cluster
 		DisableCache:      true,
-		PipelineMultiplex: -1, // one connection
+	}
+	if lone {
+		options.PipelineMultiplex = -1
 	}
 	if p.network == "unix" {
 		options.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
@@ -77,14 +96,19 @@ func (p *place) connectValkey(opts *valkeystore.Options) (store.Store, func(), e
 	}
 	client, err := valkey.NewClient(options)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s, err := valkeystore.New(client, opts)
-	if err != nil {
-		client.Close()
-		return nil, nil, err
-	}
-	return s, client.Close, nil
+	return &connection{
+		open: func(opts *redisstore.Options) (*redisstore.Store, error) { return valkeystore.New(client, opts) },
+		do: func(ctx context.Context, args ...string) (any, error) {
+			reply, err := client.Do(ctx, client.B().Arbitrary(args...).Build()).ToAny()
+			if valkey.IsValkeyNil(err) {
+				err = nil
+			}
+			return reply, err
+		},
+		close: client.Close,
+	}, nil
 }
 
 // tls returns how to trust the server, or nil where it speaks plainly.

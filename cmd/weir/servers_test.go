@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -21,6 +22,7 @@ const asCommand = "WEIR_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
+		_ = flag.CommandLine.Parse(nil) // what go test does; the arguments are the command's
 		main()
 	}
 	os.Exit(m.Run())

@@ -14,6 +14,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
+	redisstore "github.com/weirgo/weir/store/redis"
 )
 
 const (
@@ -28,15 +29,16 @@ const (
 	maxPrefix = 200
 )
 
-// checkPrefix refuses a prefix that the store cannot take. nil is none.
-func (p *place) checkPrefix(prefix *string) error {
+// checkPrefix refuses a prefix that is no good, or longer than most bytes. nil is
+// none.
+func (p *place) checkPrefix(prefix *string, most int) error {
 	switch {
 	case prefix == nil:
 		return nil
 	case !p.server:
 		return usageError{fmt.Errorf("--prefix: %q is for a server: must be left out with %s", *prefix, p.shown)}
-	case *prefix == "" || len(*prefix) > maxPrefix || strings.ContainsAny(*prefix, "{}\ufffd"): // the parser's mark for what is no UTF-8
-		return usageError{fmt.Errorf("--prefix: %q is not allowed: must be 1 to %d bytes of UTF-8 without braces", *prefix, maxPrefix)}
+	case *prefix == "" || len(*prefix) > most || strings.ContainsAny(*prefix, "{}\ufffd"): // the parser's mark for what is no UTF-8
+		return usageError{fmt.Errorf("--prefix: %q is not allowed: must be 1 to %d bytes of UTF-8 without braces", *prefix, most)}
 	}
 	return nil
 }
@@ -53,15 +55,20 @@ func (p *place) open(ctx context.Context, clock store.Clock, prefix *string, lim
 	if prefix != nil {
 		w.prefix, w.given = *prefix, true
 	} else {
-		var random [8]byte
-		rand.Read(random[:]) // never fails
-		w.prefix = "weir-replay:" + hex.EncodeToString(random[:]) + ":"
+		w.prefix = "weir-replay:" + randomName() + ":"
 	}
 	// An output that nobody reads any more must not end the process, but the
 	// replay, with an error: there is cleaning up to do.
 	signal.Ignore(syscall.SIGPIPE)
-	var err error
-	if w.Store, w.disconnect, err = p.connect(ctx, w.prefix, clock); err != nil {
+	c, err := p.connect(ctx, true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.shown, err)
+	}
+	w.disconnect = c.close
+	// It is asked one thing at a time, so calls are not shared.
+	w.Store, err = c.open(&redisstore.Options{Prefix: w.prefix, Clock: clock, Share: 1, Timeout: callTimeout})
+	if err != nil {
+		c.close()
 		return nil, fmt.Errorf("%s: %w", p.shown, err)
 	}
 	// The first question, before any file is created: does it answer?
@@ -174,35 +181,52 @@ func (w *workspace) cleanUp() error {
 		return err
 	}
 	if w.unanswered {
-		return &leftError{w, errors.New("a call that was not answered may still be carried out")}
+		return &leftError{w.where, w.prefix, errUnanswered}
 	}
 	return nil
 }
 
 func (w *workspace) remove(slots []store.Slot) error {
+	if err := removeSlots(w.Store, slots); err != nil {
+		return &leftError{w.where, w.prefix, err}
+	}
+	return nil
+}
+
+// removeSlots removes the states of at most resetSlots slots, whatever else ends.
+func removeSlots(s store.Store, slots []store.Slot) (err error) {
 	if len(slots) == 0 {
 		return nil
 	}
-	var err error
 	for range 2 { // the first try may find that the connection is broken
 		within, cancel := context.WithTimeout(context.Background(), callTimeout)
-		err = w.Store.Reset(within, slots)
+		err = s.Reset(within, slots)
 		cancel()
 		if err == nil {
 			return nil
 		}
 	}
-	return &leftError{w, err}
+	return err
 }
+
+// randomName returns 16 hexadecimal digits that nobody else has.
+func randomName() string {
+	var random [8]byte
+	rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
+}
+
+// errUnanswered is why something may be left although it was removed.
+var errUnanswered = errors.New("a call that was not answered may still be carried out")
 
 // leftError says that something may have been left on the server.
 type leftError struct {
-	w   *workspace
-	err error
+	where, prefix string
+	err           error
 }
 
 func (e *leftError) Error() string {
-	return fmt.Sprintf("%s: keys that begin with %q may be left there until they expire: clean-up: %v", e.w.where, e.w.prefix, e.err)
+	return fmt.Sprintf("%s: keys that begin with %q may be left there until they expire: clean-up: %v", e.where, e.prefix, e.err)
 }
 
 func (e *leftError) Unwrap() error { return e.err }

@@ -52,14 +52,20 @@ var rules = []rule{
 		"the suite must judge a store that it has never seen"},
 	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
+	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/servertest"}, nil,
+		"what every client must do is asked of the interface, without a library"},
 	{"internal", []string{"algorithm", "store", "conformance", "internal"}, nil, "what is internal serves the tests"},
 	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script"}, nil, "examples show what a user would import"},
 	{"sim", []string{"", "algorithm", "store", "store/memory", "store/script", "sim"},
 		// A scenario is a text that people write; the parser tells lines and columns.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/valkey", "cmd/weir"},
-		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "github.com/alecthomas/kong", "github.com/schollz/progressbar", "golang.org/x/term"}, "the command's libraries stay out of the library's module"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/valkey", "conformance", "sim", "cmd/weir"},
+		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "github.com/alecthomas/kong", "github.com/schollz/progressbar", "golang.org/x/term",
+			// The clock that a check hands to the store that it opens.
+			"github.com/benbjohnson/clock",
+			// The pictures of a simulation.
+			"gonum.org/v1/plot"}, "the command's libraries stay out of the library's module"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store"}, nil, "the root package works with any store, so it knows none"},

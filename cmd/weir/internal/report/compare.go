@@ -16,6 +16,8 @@ type Comparison struct {
 	UnitsOffered int64        `json:"units_offered"` // at most 2^63-1, where it stops
 	Limits       []LimitCount `json:"limits"`        // in the order they were given
 	MostDenied   []KeyCounts  `json:"most_denied"`   // by the most that any limit denied
+
+	series series
 }
 
 // LimitCount is what one limit did.
@@ -38,11 +40,12 @@ type KeyCounts struct {
 type Comparer struct {
 	comparison Comparison
 	keys       []KeyCounts // by the number of a key
+	timeline   *timeline
 }
 
 // NewComparer returns an empty Comparer for limits of these specs.
 func NewComparer(limits []string) *Comparer {
-	c := &Comparer{}
+	c := &Comparer{timeline: newTimeline(len(limits))}
 	for _, limit := range limits {
 		c.comparison.Limits = append(c.comparison.Limits, LimitCount{Limit: limit})
 	}
@@ -54,6 +57,7 @@ func NewComparer(limits []string) *Comparer {
 func (c *Comparer) Add(number int, key string, at, cost int64, allowed []bool) {
 	r := &c.comparison
 	r.add(at)
+	c.timeline.add(at, allowed)
 	r.UnitsOffered = saturate(r.UnitsOffered, cost)
 	for number >= len(c.keys) {
 		c.keys = append(c.keys, KeyCounts{})
@@ -96,6 +100,7 @@ func (c *Comparer) Comparison() *Comparison {
 	})
 	r.MostDenied = denied[:min(Top, len(denied))]
 	r.BadLines = []BadLine{}
+	r.series = c.timeline.series()
 	return &r
 }
 
@@ -105,17 +110,25 @@ func (r *Comparison) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
 // WriteText writes the comparison for a terminal; see Report.WriteText.
 func (r *Comparison) WriteText(w io.Writer) error {
 	t := &text{w: w}
-	t.source(&r.Source, "", &r.Span)
+	t.facts(r.facts())
 	if r.Events > 0 {
-		t.line("keys", "%s", digits(r.Keys))
-		if r.UnitsOffered != r.Events {
-			t.line("units", "%s", digits(r.UnitsOffered))
-		}
 		t.limits(r)
 		t.denials(r)
 	}
 	t.badLines(&r.Source)
 	return t.err
+}
+
+func (r *Comparison) facts() []fact {
+	all := r.Source.facts("", &r.Span)
+	if r.Events == 0 {
+		return all
+	}
+	all = append(all, fact{"keys", digits(r.Keys)})
+	if r.UnitsOffered != r.Events {
+		all = append(all, fact{"units", digits(r.UnitsOffered)})
+	}
+	return all
 }
 
 func (t *text) limits(r *Comparison) {

@@ -1,5 +1,6 @@
-// Package report gathers what a replay did and shows it: as text for a terminal
-// and as JSON. Its memory grows with the keys of a trace, not with its events.
+// Package report gathers what a replay did and shows it: as text for a terminal,
+// as JSON and as an HTML page with pictures. Its memory grows with the keys of a trace, not
+// with its events. It draws the results of a simulation too.
 package report
 
 import (
@@ -33,6 +34,8 @@ type Report struct {
 	MostDenied     []KeyCount `json:"most_denied"`
 	TimelineMicros int64      `json:"timeline_us"` // the width of a row
 	Timeline       []Bucket   `json:"timeline"`
+
+	series series
 }
 
 // Source is where a report came from, and what became of its lines. The caller
@@ -91,10 +94,11 @@ type Collector struct {
 	report   Report
 	keys     []KeyCount // by the number of a key
 	timeline *timeline
+	allowed  [1]bool
 }
 
 // NewCollector returns an empty Collector.
-func NewCollector() *Collector { return &Collector{timeline: newTimeline()} }
+func NewCollector() *Collector { return &Collector{timeline: newTimeline(1)} }
 
 // Add counts one decision. number is the number of the key, counted from 0 in
 // the order of first use.
@@ -115,7 +119,8 @@ func (c *Collector) Add(number int, key string, at, cost int64, allowed bool) {
 		r.Denied++
 		k.Denied++
 	}
-	c.timeline.add(at, allowed)
+	c.allowed[0] = allowed
+	c.timeline.add(at, c.allowed[:])
 }
 
 // saturate adds two numbers that are not negative and stops at the largest:
@@ -145,6 +150,7 @@ func (c *Collector) Report() *Report {
 	})
 	r.MostDenied = denied[:min(Top, len(denied))]
 	r.Timeline, r.TimelineMicros = c.timeline.rows()
+	r.series = c.timeline.series()
 	r.BadLines = []BadLine{}
 	return &r
 }

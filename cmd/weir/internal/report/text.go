@@ -17,7 +17,7 @@ import (
 // hold anything that a terminal would act on.
 func (r *Report) WriteText(w io.Writer) error {
 	t := &text{w: w}
-	t.summary(r)
+	t.facts(r.facts())
 	t.mostDenied(r)
 	t.timeline(r)
 	t.badLines(&r.Source)
@@ -49,52 +49,62 @@ func (t *text) table(rows ...string) {
 	t.err = w.Flush()
 }
 
-// line writes one named line of a summary.
-func (t *text) line(name, format string, args ...any) {
-	t.printf("%-10s"+format+"\n", append([]any{name}, args...)...)
+// fact is one named line of a summary.
+type fact struct{ Name, Value string }
+
+func factf(name, format string, args ...any) fact { return fact{name, fmt.Sprintf(format, args...)} }
+
+// facts writes the summary.
+func (t *text) facts(all []fact) {
+	for _, f := range all {
+		t.printf("%-10s%s\n", f.Name, f.Value)
+	}
 }
 
-// source writes where a report came from; limit is what was decided, or "".
-func (t *text) source(s *Source, limit string, span *Span) {
-	t.line("trace", "%s (%s)", show(s.Trace), s.Format)
+// facts say where a report came from; limit is what was decided, or "".
+func (s *Source) facts(limit string, span *Span) []fact {
+	all := []fact{factf("trace", "%s (%s)", show(s.Trace), s.Format)}
 	if limit != "" {
-		t.line("limit", "%s for each %s, on %s", limit, show(s.Key), s.Store)
+		all = append(all, factf("limit", "%s for each %s, on %s", limit, show(s.Key), s.Store))
 	} else {
-		t.line("limits", "for each %s, on %s", show(s.Key), s.Store)
+		all = append(all, factf("limits", "for each %s, on %s", show(s.Key), s.Store))
 	}
-	t.line("events", "%s in %s", count(span.Events, "request"), count(s.Lines, "line"))
+	all = append(all, factf("events", "%s in %s", count(span.Events, "request"), count(s.Lines, "line")))
 	if s.Empty > 0 {
-		t.line("empty", "%s", count(s.Empty, "line"))
+		all = append(all, factf("empty", "%s", count(s.Empty, "line")))
 	}
 	if s.Headers > 0 {
-		t.line("header", "%s", count(s.Headers, "line"))
+		all = append(all, factf("header", "%s", count(s.Headers, "line")))
 	}
-	t.line("bad", "%s", count(s.Bad, "line"))
+	all = append(all, factf("bad", "%s", count(s.Bad, "line")))
 	order := "replayed as they stand"
 	if s.Sorted {
 		order = "sorted by time"
 	}
-	t.line("disorder", "%s earlier than the one before, %s", count(s.OutOfOrder, "event"), order)
+	all = append(all, factf("disorder", "%s earlier than the one before, %s", count(s.OutOfOrder, "event"), order))
 	if s.Misfit != "" {
-		t.line("warning", "%s", s.Misfit)
+		all = append(all, fact{"warning", s.Misfit})
 	}
 	if span.Events > 0 {
 		first, last := algorithm.Instant(span.FirstMicros).Time(), algorithm.Instant(span.LastMicros).Time()
-		t.line("span", "%s to %s (%s)", stamp(first), stamp(last), length(last.Sub(first)))
+		all = append(all, factf("span", "%s to %s (%s)", stamp(first), stamp(last), length(last.Sub(first))))
 	}
+	return all
 }
 
-func (t *text) summary(r *Report) {
-	t.source(&r.Source, r.Limit, &r.Span)
+func (r *Report) facts() []fact {
+	all := r.Source.facts(r.Limit, &r.Span)
 	if r.Events == 0 {
-		return
+		return all
 	}
-	t.line("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys))
-	t.line("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events))
-	t.line("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events))
+	all = append(all,
+		factf("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys)),
+		factf("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events)),
+		factf("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events)))
 	if r.UnitsOffered != r.Events {
-		t.line("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered))
+		all = append(all, factf("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered)))
 	}
+	return all
 }
 
 func (t *text) mostDenied(r *Report) {

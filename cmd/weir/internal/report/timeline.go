@@ -20,89 +20,143 @@ var widths = []time.Duration{
 	24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 364 * 24 * time.Hour, 3640 * 24 * time.Hour,
 }
 
+// fineRows is how many rows a timeline has at most before it is made coarser for a
+// terminal: a picture shows so many.
+const fineRows = 240
+
 // timeline counts requests over time, in any order of time, in the finest width
-// that needs no more than Rows rows: it starts with the finest of all and widens.
+// that needs no more than fineRows rows: it starts with the finest of all and widens.
 type timeline struct {
+	limits      int   // how many decide each request
 	level       int   // into widths
 	width       int64 // in µs
-	first, last int64 // the starts of the earliest and the latest bucket
-	buckets     map[int64]*Bucket
-	current     *Bucket // the bucket of the last request: most follow in the same
+	first, last int64 // the starts of the earliest and the latest moment
+	moments     map[int64]*moment
+	current     *moment // that of the last request: most follow in the same
 }
 
-func newTimeline() *timeline {
-	return &timeline{width: micros(widths[0]), buckets: map[int64]*Bucket{}}
+// moment is a row of a timeline.
+type moment struct {
+	start    int64
+	offered  int64
+	admitted []int64 // by each limit
 }
 
-func (t *timeline) add(at int64, admitted bool) {
-	b := t.current
-	if b == nil || at < b.StartMicros || at >= b.StartMicros+t.width {
-		b = t.bucket(at)
-		t.current = b
+func newTimeline(limits int) *timeline {
+	return &timeline{limits: limits, width: micros(widths[0]), moments: map[int64]*moment{}}
+}
+
+// add counts a request, and which limits admitted it.
+func (t *timeline) add(at int64, admitted []bool) {
+	m := t.current
+	if m == nil || at < m.start || at >= m.start+t.width {
+		m = t.moment(at)
+		t.current = m
 	}
-	b.Offered++
-	if admitted {
-		b.Admitted++
+	m.offered++
+	for i, yes := range admitted {
+		if yes {
+			m.admitted[i]++
+		}
 	}
 }
 
-// bucket returns the bucket of an instant, and widens the timeline first where
-// it would become too long.
-func (t *timeline) bucket(at int64) *Bucket {
-	if len(t.buckets) == 0 {
+// moment returns the row of an instant, and widens the timeline first where it
+// would become too long.
+func (t *timeline) moment(at int64) *moment {
+	if len(t.moments) == 0 {
 		t.first, t.last = at, at
 	}
 	start := t.start(at)
 	t.first, t.last = min(t.first, start), max(t.last, start)
-	if t.last-t.first >= Rows*t.width {
-		for t.last-t.first >= Rows*t.width {
-			t.level++ // ends: the widest holds all time
-			t.width = micros(widths[t.level])
-			t.first, t.last = t.start(t.first), t.start(t.last)
-		}
-		t.merge()
-	}
+	t.widen(fineRows)
 	return t.at(t.start(at))
 }
 
-// merge puts all buckets into those of a width that has become wider.
-func (t *timeline) merge() {
-	old := t.buckets
-	t.buckets = make(map[int64]*Bucket, Rows)
-	for _, b := range old {
-		into := t.at(t.start(b.StartMicros))
-		into.Offered += b.Offered
-		into.Admitted += b.Admitted
+// widen makes the timeline wider until it needs no more than so many rows.
+func (t *timeline) widen(rows int64) {
+	if t.last-t.first < rows*t.width {
+		return
+	}
+	for t.last-t.first >= rows*t.width {
+		t.level++ // ends: the widest holds all time
+		t.width = micros(widths[t.level])
+		t.first, t.last = t.start(t.first), t.start(t.last)
+	}
+	old := t.moments
+	t.moments = make(map[int64]*moment, rows)
+	for _, m := range old {
+		t.at(t.start(m.start)).merge(m)
 	}
 }
 
-// start returns where the bucket of an instant starts, and at that bucket.
+// merge adds what another moment counted.
+func (m *moment) merge(other *moment) {
+	m.offered += other.offered
+	for i, n := range other.admitted {
+		m.admitted[i] += n
+	}
+}
+
+// start returns where the row of an instant starts, and at that row.
 func (t *timeline) start(at int64) int64 { return at - at%t.width }
 
-func (t *timeline) at(start int64) *Bucket {
-	b := t.buckets[start]
-	if b == nil {
-		b = &Bucket{StartMicros: start}
-		t.buckets[start] = b
+func (t *timeline) at(start int64) *moment {
+	m := t.moments[start]
+	if m == nil {
+		m = &moment{start: start, admitted: make([]int64, t.limits)}
+		t.moments[start] = m
 	}
-	return b
+	return m
 }
 
-// rows returns the timeline in order of time, rows without a request included,
-// and their width in µs: nothing and 0 where there was no request.
-func (t *timeline) rows() ([]Bucket, int64) {
-	all := []Bucket{} // not nil, which JSON would show as null
-	if len(t.buckets) == 0 {
-		return all, 0
+// all returns the timeline in order of time, rows without a request included.
+func (t *timeline) all() []moment {
+	var all []moment
+	if len(t.moments) == 0 {
+		return nil
 	}
 	for start := t.first; start <= t.last; start += t.width {
-		if b := t.buckets[start]; b != nil {
-			all = append(all, *b)
+		if m := t.moments[start]; m != nil {
+			all = append(all, *m)
 		} else {
-			all = append(all, Bucket{StartMicros: start})
+			all = append(all, moment{start: start, admitted: make([]int64, t.limits)})
 		}
 	}
-	return all, t.width
+	return all
+}
+
+// series is a timeline as a picture shows it.
+type series struct {
+	width int64 // of a row, in µs; 0 where there was no request
+	rows  []moment
+}
+
+func (t *timeline) series() series {
+	if len(t.moments) == 0 {
+		return series{}
+	}
+	return series{t.width, t.all()}
+}
+
+// rows returns the timeline in at most Rows rows, of what the first limit admitted,
+// and their width in µs: nothing and 0 where there was no request. It leaves the
+// timeline as it is.
+func (t *timeline) rows() ([]Bucket, int64) {
+	buckets := []Bucket{} // not nil, which JSON would show as null
+	if len(t.moments) == 0 {
+		return buckets, 0
+	}
+	coarse := newTimeline(t.limits)
+	coarse.level, coarse.width, coarse.first, coarse.last = t.level, t.width, t.first, t.last
+	for _, m := range t.moments {
+		coarse.at(m.start).merge(m)
+	}
+	coarse.widen(Rows)
+	for _, m := range coarse.all() {
+		buckets = append(buckets, Bucket{m.start, m.offered, m.admitted[0]})
+	}
+	return buckets, coarse.width
 }
 
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }

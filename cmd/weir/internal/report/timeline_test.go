@@ -18,9 +18,9 @@ type request struct {
 }
 
 func collect(requests []request) *timeline {
-	t := newTimeline()
+	t := newTimeline(1)
 	for _, r := range requests {
-		t.add(r.at, r.admitted)
+		t.add(r.at, []bool{r.admitted})
 	}
 	return t
 }
@@ -97,6 +97,27 @@ func TestTimelineHoldsAllTime(t *testing.T) {
 	}
 }
 
+func TestTimelineIsFinerInAPicture(t *testing.T) {
+	line := newTimeline(2)
+	for i := range int64(1000) {
+		line.add(i*1000, []bool{i%2 == 0, i%5 == 0})
+	}
+	s := line.series()
+	var offered, first, second int64
+	for _, m := range s.rows {
+		offered, first, second = offered+m.offered, first+m.admitted[0], second+m.admitted[1]
+	}
+	if s.width != 10_000 || len(s.rows) != 100 || offered != 1000 || first != 500 || second != 200 {
+		t.Errorf("%d rows of %d µs, %d offered, %d and %d admitted", len(s.rows), s.width, offered, first, second)
+	}
+	if rows, width := line.rows(); width != 100_000 || len(rows) != 10 {
+		t.Errorf("%d rows of %d µs for a terminal", len(rows), width)
+	}
+	if again := line.series(); again.width != s.width || len(again.rows) != len(s.rows) {
+		t.Error("to look at the rows changed the timeline")
+	}
+}
+
 func TestTimelineOfOneInstantIsOneRow(t *testing.T) {
 	rows, width := collect([]request{{42, true}, {42, false}}).rows()
 	if !slices.Equal(rows, []Bucket{{42, 2, 1}}) || width != 1 {
@@ -105,17 +126,17 @@ func TestTimelineOfOneInstantIsOneRow(t *testing.T) {
 }
 
 func TestTimelineOfNothingIsEmptyAndNotNil(t *testing.T) {
-	if rows, width := newTimeline().rows(); rows == nil || len(rows) != 0 || width != 0 {
+	if rows, width := newTimeline(1).rows(); rows == nil || len(rows) != 0 || width != 0 {
 		t.Errorf("width %d, rows %#v", width, rows)
 	}
 }
 
 func TestTimelineStaysSmall(t *testing.T) {
-	line := newTimeline()
+	line := newTimeline(1)
 	for i := range int64(100_000) {
-		line.add(i*70_000_000%latest, true)
-		if len(line.buckets) > Rows {
-			t.Fatalf("%d buckets after %d requests", len(line.buckets), i+1)
+		line.add(i*70_000_000%latest, []bool{true})
+		if len(line.moments) > fineRows {
+			t.Fatalf("%d rows after %d requests", len(line.moments), i+1)
 		}
 	}
 }

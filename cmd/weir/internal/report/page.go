@@ -1,0 +1,119 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
+)
+
+// page is a report as one HTML file, which needs no other file, no network and no
+// script. The template escapes every text: a trace and a scenario hold what strangers
+// wrote.
+type page struct {
+	Title    string
+	About    string
+	Verdict  *verdict
+	Facts    []fact
+	Command  string // that runs it again; "" where it is not known
+	Sections []section
+}
+
+type verdict struct {
+	Good bool
+	Text string
+}
+
+// section is a part of a page under a heading.
+type section struct {
+	ID       string // of the page, in the order of sections
+	Title    string
+	Text     []string
+	Pictures []picture
+	Tables   []table
+	Lines    string // in fixed columns
+}
+
+// picture is a chart drawn twice: for a desk and for a phone. The page shows one.
+type picture struct {
+	ID           string
+	Title, Text  string
+	Wide, Narrow template.HTML
+}
+
+// table is rows of cells under a heading. The first cell of each row names it.
+type table struct {
+	Title string
+	Head  []string
+	Rows  [][]cell
+}
+
+// Left says whether the heading of a column goes to the left, as its cells do.
+func (t table) Left(column int) bool {
+	return column == 0 || len(t.Rows) > 0 && t.Rows[0][column].Left
+}
+
+// cell is a text, to the left or as numbers are to the right.
+type cell struct {
+	Text string
+	Left bool
+	Bad  bool // what ought not to be
+	None bool // a 0 that may go unseen
+}
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// add appends a section with its pictures, unless it would be empty.
+func (p *page) add(s section, charts ...*chart.Chart) error {
+	s.ID = fmt.Sprintf("s%d", len(p.Sections)+1)
+	for i, c := range charts {
+		drawn := picture{ID: fmt.Sprintf("%sp%d", s.ID, i+1), Title: unbroken(c.Title), Text: unbroken(c.Text)}
+		for _, size := range []struct {
+			width chart.Width
+			class string
+			into  *template.HTML
+		}{{chart.Wide, "wide", &drawn.Wide}, {chart.Narrow, "narrow", &drawn.Narrow}} {
+			svg, err := c.SVG(size.width, size.class)
+			if err != nil {
+				return err
+			}
+			*size.into = template.HTML(svg) // which has escaped its texts
+		}
+		s.Pictures = append(s.Pictures, drawn)
+	}
+	if len(s.Pictures)+len(s.Tables)+len(s.Text)+len(s.Lines) > 0 {
+		p.Sections = append(p.Sections, s)
+	}
+	return nil
+}
+
+// unbroken keeps a number and its percent sign on one line.
+func unbroken(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
+
+func (p *page) write(w io.Writer) error { return pageTemplate.Execute(w, p) }
+
+// number is a cell with a whole number.
+func number(n int64) cell { return cell{Text: digits(n), None: n == 0} }
+
+// word is a cell with a text.
+func word(s string) cell { return cell{Text: s, Left: true} }
+
+// right is a cell with a text that is a number with a unit.
+func right(s string) cell { return cell{Text: s} }
+
+// rows collects rows that have a name and one cell for each of several things.
+type rows [][]cell
+
+func addRow[T any](to *rows, name string, all []T, of func(T) cell) {
+	row := []cell{word(name)}
+	for _, one := range all {
+		row = append(row, of(one))
+	}
+	*to = append(*to, row)
+}

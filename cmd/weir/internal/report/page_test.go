@@ -1,0 +1,265 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var svgElement = regexp.MustCompile(`(?s)<svg.*?</svg>`)
+
+func withoutPictures(page string) string { return svgElement.ReplaceAllString(page, "<svg/>") }
+
+// replayPage and comparePage are pages of made-up traces.
+func replayPage(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	if err := ReplayHTML(&b, full(), "weir replay --limit gcra:100/1m,burst=20 'odd name.log'"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func comparePage(t *testing.T) string {
+	t.Helper()
+	c := NewComparer([]string{"gcra:1/1s", "fixed-window:1/1s"})
+	for i := range int64(200) {
+		c.Add(int(i%4), [...]string{"a", hostile, "quiet", "\xff"}[i%4], 1_764_244_800_000_000+i*500_000, i%3, []bool{i%5 > 0 || i%4 == 2, i%7 > 0 || i%4 == 2})
+	}
+	r := c.Comparison()
+	r.Trace, r.Format, r.Key, r.Store, r.Lines = hostile, "jsonl", "key", "memory://", 201
+	r.Bad, r.BadLines = 1, []BadLine{{3, "the reason", hostile}}
+	var b strings.Builder
+	if err := CompareHTML(&b, r, "weir compare"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// ids are what elements are called, and references to them.
+var (
+	ids        = regexp.MustCompile(` id="([^"]*)"`)
+	references = regexp.MustCompile(` (?:href="#|aria-labelledby="|aria-describedby=")([^"]*)"`)
+	elsewhere  = regexp.MustCompile(`(?i)https?:|//|url\(|@import|<script|<link|<img|<iframe|<object|javascript:|\son\w+=`)
+)
+
+// checkPage checks what holds for every page.
+func checkPage(t *testing.T, page string) {
+	t.Helper()
+	words := withoutPictures(page)
+	seen := map[string]bool{}
+	for _, id := range ids.FindAllStringSubmatch(page, -1) {
+		if seen[id[1]] {
+			t.Errorf("two elements are called %q", id[1])
+		}
+		seen[id[1]] = true
+	}
+	for _, to := range references.FindAllStringSubmatch(page, -1) {
+		if !seen[to[1]] {
+			t.Errorf("nothing is called %q", to[1])
+		}
+	}
+	pictures := strings.Count(page, "<figure>")
+	if n := strings.Count(page, `<div role="img" aria-labelledby=`); n != pictures {
+		t.Errorf("%d of %d pictures have a title and a text", n, pictures)
+	}
+	if n := len(svgElement.FindAllString(page, -1)); n != 2*pictures {
+		t.Errorf("%d drawings of %d pictures: must be two of each", n, pictures)
+	}
+	for _, svg := range svgElement.FindAllString(page, -1) {
+		if err := wellFormed(svg); err != nil {
+			t.Errorf("%v in %s", err, svg)
+		}
+		for _, style := range regexp.MustCompile(`style="[^"]*"`).FindAllString(svg, -1) {
+			if strings.Contains(style, "#") || strings.Contains(style, "Liberation") {
+				t.Errorf("a picture has a colour or a font of its own, %s: it must be left to the page", style)
+			}
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Error("a number that is none in a picture")
+		}
+	}
+	known := strings.NewReplacer(`<link rel="icon" href="data:,">`, "", "memory://", "")
+	if found := elsewhere.FindString(known.Replace(words)); found != "" {
+		t.Errorf("the page has %q: it must need nothing else", found)
+	}
+	if strings.ContainsAny(page, "\x1b\u202e\x00") {
+		t.Error("something that cannot be seen is on the page")
+	}
+}
+
+func wellFormed(text string) error {
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func TestPagesNeedNothingElseAndAreAccessible(t *testing.T) {
+	for name, page := range map[string]string{"sim": simHTML(t, madeUp()), "replay": replayPage(t), "compare": comparePage(t)} {
+		t.Run(name, func(t *testing.T) { checkPage(t, page) })
+	}
+}
+
+func TestHostileNamesAreEscaped(t *testing.T) {
+	results := madeUp()
+	for _, r := range results {
+		r.Scenario, r.About, r.Limit, r.Limits[0].Name, r.Traffic[0].Name, r.Fairness.Top[0].Key = hostile, hostile, hostile, hostile, hostile, hostile
+	}
+	for name, page := range map[string]string{"sim": simHTML(t, results), "compare": comparePage(t)} {
+		t.Run(name, func(t *testing.T) {
+			checkPage(t, page)
+			if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") {
+				t.Error("the name is not shown")
+			}
+		})
+	}
+	for _, name := range []string{"x.svg", "x.png"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := SimPlot(path, results); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestReplayPageShowsTheKeysThatTheTextShows(t *testing.T) {
+	c := NewCollector()
+	for i := range int64(30) {
+		c.Add(int(i), fmt.Sprintf("client-%02d", i), i*1_000_000, 1, i < 5)
+		c.Add(int(i), fmt.Sprintf("client-%02d", i), i*1_000_000, 1, i < 5)
+	}
+	r := c.Report()
+	var text, page strings.Builder
+	if err := errors.Join(r.WriteText(&text), ReplayHTML(&page, r, "")); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for i := range 30 {
+		key := fmt.Sprintf("client-%02d", i)
+		if strings.Contains(text.String(), key) != strings.Contains(page.String(), key) {
+			t.Errorf("%s is in one of them only", key)
+		}
+		if strings.Contains(text.String(), key) {
+			shown++
+		}
+	}
+	if shown != Top {
+		t.Errorf("%d keys are shown", shown)
+	}
+}
+
+func TestPagesOfTracesShowTheNumbers(t *testing.T) {
+	for _, c := range []struct {
+		page string
+		want []string
+	}{
+		{replayPage(t), []string{
+			"<title>Replay: gcra:100/1m,burst=20</title>", "<dt>admitted</dt><dd>1,107 (72.1 %)</dd>", "1,107 of 1,536 requests admitted (72.1\u00a0%)",
+			"12 of 15 keys denied at least once", `<th scope="row">&#34;evil\x1b[2J&#34;</th><td>36</td><td>36</td><td>100 %</td>`,
+			"The first 2 of 12 bad lines", "<code>weir replay --limit gcra:100/1m,burst=20 &#39;odd name.log&#39;</code>",
+		}},
+		{comparePage(t), []string{
+			"<title>Comparison of 2 limits</title>", "<h3 id=\"s1p3\">Denied over time</h3>", "gcra:1/1s: offered and admitted over time", "Limits</h3>",
+		}},
+	} {
+		for _, want := range c.want {
+			if !strings.Contains(c.page, want) {
+				t.Errorf("no %q in\n%s", want, withoutPictures(c.page))
+			}
+		}
+	}
+}
+
+func TestPagesOfNothing(t *testing.T) {
+	var replay, compare strings.Builder
+	if err := errors.Join(
+		ReplayHTML(&replay, NewCollector().Report(), ""),
+		CompareHTML(&compare, NewComparer([]string{"gcra:1/1s", "gcra:2/1s"}).Comparison(), ""),
+	); err != nil {
+		t.Fatal(err)
+	}
+	checkPage(t, replay.String())
+	checkPage(t, compare.String())
+}
+
+func TestPlotRefusesOtherFormats(t *testing.T) {
+	for _, name := range []string{"x.gif", "x", "x.svg.txt", ".", "png"} {
+		path := filepath.Join(t.TempDir(), name)
+		err := SimPlot(path, madeUp())
+		if err == nil || !strings.Contains(err.Error(), ".png or .svg") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPlotIsAPictureWithItsWords(t *testing.T) {
+	svg, dots := plotted(t)
+	if err := wellFormed(svg); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"<title>made up, seed 7, 1 min</title>", "<desc>What became of the attempts: Admitted: gcra 9,000"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if _, err := png.Decode(strings.NewReader(dots)); err != nil {
+		t.Error(err)
+	}
+}
+
+func plotted(t *testing.T) (svg, dots string) {
+	t.Helper()
+	var files [2]string
+	for i, name := range []string{"x.svg", "x.PNG"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := SimPlot(path, madeUp()); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = string(content)
+	}
+	return files[0], files[1]
+}
+
+// The digests tell that a picture has changed; to see it, write the page and look.
+func TestPagesAreTheGoldenBytes(t *testing.T) {
+	var got strings.Builder
+	for range 2 {
+		got.Reset()
+		svg, dots := plotted(t)
+		drawn, err := png.Decode(strings.NewReader(dots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pixels := image.NewNRGBA(drawn.Bounds()) // not the file, which depends on how Go compresses
+		draw.Draw(pixels, drawn.Bounds(), drawn, drawn.Bounds().Min, draw.Src)
+		for _, one := range []struct{ name, content string }{
+			{"sim.html", simHTML(t, madeUp())}, {"replay.html", replayPage(t)}, {"compare.html", comparePage(t)},
+			{"sim.svg", svg}, {"sim.png", string(pixels.Pix)},
+		} {
+			fmt.Fprintf(&got, "%x %s\n", sha256.Sum256([]byte(one.content)), one.name)
+		}
+		fmt.Fprint(&got, withoutPictures(simHTML(t, madeUp()[1:])))
+		if runtime.GOARCH != "amd64" {
+			t.Skip("other processors round the coordinates of pictures differently")
+		}
+		wantGolden(t, "pages.golden", got.String())
+	}
+}

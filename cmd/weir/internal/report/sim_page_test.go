@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir/sim"
+)
+
+// hostile is a name as a stranger may choose it.
+const hostile = "<script>alert(1)</script>\"'&\x1b[2J\u202e"
+
+// madeUp are results in which every field has something to show.
+func madeUp() []*sim.Result {
+	five, zero := int64(5), int64(0)
+	var all []*sim.Result
+	for i, name := range []string{"gcra", "fixed window"} {
+		n := int64(i + 1)
+		r := &sim.Result{
+			Scenario: "made up", About: "Of everything something.", Seed: 7, Limit: name, DurationMicros: 60_000_000, EndMicros: 70_000_000,
+			Digest: "0123456789abcdef", Events: 40_000 * n,
+			Totals: sim.Counts{Arrivals: 10_000, Attempts: 12_000 * n, OfferedUnits: 13_000 * n, Admitted: 9_000, AdmittedUnits: 9_500, Denied: 2_500,
+				Degraded: 30, Errors: 200, Unknown: 100, Throttled: 150, GaveUp: 700, Open: 50},
+			Traffic: []sim.TrafficResult{{Name: "users"}, {Name: "robot"}},
+			Faults: []sim.FaultResult{
+				{Kind: "failover", FromMicros: 30_000_000, ToMicros: 31_000_000, UntilMicros: 35_000_000, OverUnits: 40, FalselyDeniedUnits: 3},
+				{Kind: "loss", FromMicros: 10_000_000, ToMicros: 20_000_000, UntilMicros: 24_000_000},
+				{Kind: "eviction", FromMicros: 30_500_000, ToMicros: 30_500_000, UntilMicros: 30_500_000},
+			},
+			Limits: []sim.LimitResult{{
+				Name: name, Spec: "gcra:100/1s,burst=20", Executed: 11_000, ExecutedAllowed: 9_000, ExecutedUnits: 9_500, Keys: 50,
+				OverUnits: 40, OverBoundUnits: 60, OverMicros: 31_000_000, OverKey: "key-1",
+				Worst: sim.Worst{WindowMicros: 1_000_000, Units: 160, LimitUnits: 100, BoundUnits: 119, AtMicros: 31_000_000, Key: "key-1"},
+			}},
+			Fairness: sim.Fairness{JainMillionths: 912_345, Keys: 50, Top: []sim.Client{
+				{Key: "key-1", Attempts: 900, OfferedUnits: 1_000, AdmittedUnits: 400}, {Key: "key-2", Attempts: 80, OfferedUnits: 80, AdmittedUnits: 80}}},
+			RetryAfter: sim.RetryAfter{Told: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
+			Goals:      []sim.Goal{{Name: "reply lost", Count: 12}, {Name: "false denial"}},
+			Expected:   []sim.Expected{{Metric: "over_units", Max: &zero, Value: 40}, {Metric: "denied", Min: &five, Value: 2_500, Met: true}},
+		}
+		for j := range int64(60) {
+			r.Series.Offered = append(r.Series.Offered, 200+j*j%97)
+			r.Series.Admitted = append(r.Series.Admitted, 150+j*j%31)
+			r.Series.Denied = append(r.Series.Denied, 40)
+			r.Series.Degraded = append(r.Series.Degraded, j%7*n)
+			r.Series.Failed = append(r.Series.Failed, j%5)
+		}
+		r.Series.BucketMicros = 1_000_000
+		for length := int64(10); length <= 4_000_000; length *= 2 {
+			r.Limits[0].Curve = append(r.Limits[0].Curve, sim.CurvePoint{Micros: length, Units: 1 + length/15_000, BoundUnits: 20 + length/10_000 - length/1_000_000*60})
+		}
+		for j, bound := range []int64{0, 1_000, 2_000, 5_000, 10_000, -1} {
+			r.Waits = append(r.Waits, sim.WaitBucket{UpToMicros: bound, Count: int64(1000 >> j)})
+		}
+		all = append(all, r)
+	}
+	all[1].Failure = &sim.Failure{
+		Scenario: "made up", Seed: 7, Limit: "fixed window", Rule: "admission", Text: "7 units above the limit", Micros: 31_000_000, Event: 1234,
+		Columns: "number what key", Last: []string{"1233 asked " + hostile, "1234 decided key-1"},
+	}
+	return all
+}
+
+func simHTML(t *testing.T, results []*sim.Result) string {
+	t.Helper()
+	var b strings.Builder
+	if err := SimHTML(&b, results, "weir sim --seed 7 made-up.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestSimPageShowsTheNumbers(t *testing.T) {
+	got := simHTML(t, madeUp())
+	for _, want := range []string{
+		"<title>Simulation: made up</title>",
+		"Of everything something.",
+		"A rule was violated in 1 of 2 runs",
+		"<code>weir sim --seed 7 made-up.yaml</code>",
+		"Admitted: gcra 9,000 of 12,000 (75.0\u00a0%); fixed window 9,000 of 24,000 (37.5\u00a0%).",
+		"gcra 160 in 1 s, where the limit says 100 and admits up to 119 without faults",
+		"3 faults, numbered above",
+		"Above the bound without faults at 1 of 19 lengths; most so in 2.62144 s: 175, bound 162.",
+		"50.8\u00a0% did not wait; half waited not at all; 99\u00a0% waited more than 10 ms.",
+		"Jain index 0.912 over 50 keys",
+		"At most 40 units above a limit in the time of a fault; 3 falsely denied in all of them.",
+		// Numbered in the order of time, not of the scenario.
+		`<th scope="row">1 loss</th>`, `<th scope="row">2 failover</th>`, `<th scope="row">3 eviction</th>`,
+		`<td class="bad">missed</td>`,
+		"Violation of admission, fixed window",
+		"It was event 1,234, 31 s after the start",
+		"1234 decided key-1",
+		`<th scope="row">reply lost</th><td>12</td>`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(withoutPictures(got))
+	}
+}
+
+func TestSimVerdict(t *testing.T) {
+	good := madeUp()
+	for _, r := range good {
+		r.Failure, r.Expected = nil, nil
+	}
+	missed := madeUp()[:1]
+	for want, results := range map[string][]*sim.Result{
+		`<p class="verdict good">No rule was violated</p>`:                        good,
+		`<p class="verdict bad">No rule was violated. Not met: 1 expectation</p>`: missed,
+		`<p class="verdict bad">A rule was violated in 1 of 2 runs</p>`:           madeUp(),
+	} {
+		if got := simHTML(t, results); !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestSimPageSaysWhereCallersWaited(t *testing.T) {
+	results := madeUp()
+	results[1].Totals.Arrivals = 9_999
+	if got := simHTML(t, results); !strings.Contains(got, "9,999 to 10,000 arrivals for each limit") {
+		t.Error("the arrivals of a closed loop differ between limits, and the page does not say so")
+	}
+}
+
+func TestSimPageOfAnEmptyRun(t *testing.T) {
+	r := &sim.Result{Scenario: "nothing", Limit: "a", Limits: []sim.LimitResult{{Name: "a", Spec: "gcra:1/1s"}}}
+	got := simHTML(t, []*sim.Result{r})
+	checkPage(t, got)
+	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+		t.Error("a number that is none")
+	}
+}
+
+func TestSimPageOfLimitsTogether(t *testing.T) {
+	r := madeUp()[0]
+	second := r.Limits[0]
+	second.Name = "second"
+	r.Limits = append(r.Limits, second)
+	got := simHTML(t, []*sim.Result{r})
+	checkPage(t, got)
+	for _, want := range []string{"any interval of a length, gcra</h3>", "any interval of a length, second</h3>", ">second: gcra:100/1s,burst=20<"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+}
+
+func TestSimPageOfSixteenLimits(t *testing.T) {
+	var results []*sim.Result
+	for i := range 16 {
+		r := madeUp()[0]
+		r.Limit = fmt.Sprintf("limit %d", i)
+		results = append(results, r)
+	}
+	checkPage(t, simHTML(t, results))
+}
+
+func TestNoResultsAreAnError(t *testing.T) {
+	if err := SimHTML(&strings.Builder{}, nil, ""); err == nil {
+		t.Error("a page of nothing")
+	}
+	if err := SimPlot(t.TempDir()+"/x.svg", nil); err == nil {
+		t.Error("a picture of nothing")
+	}
+}

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
+	"github.com/weirgo/weir/sim"
+)
+
+// sideBySide adds what can be compared between results and between limits.
+func (p *page) sideBySide(results []*sim.Result) error {
+	limits := limitsOf(results)
+	s := section{Title: "Side by side", Tables: []table{callers(results), limitTable(limits)}}
+	if len(limits) == 1 {
+		s.Title = "In numbers"
+	}
+	if t := expectations(results); len(t.Rows) > 0 {
+		s.Tables = append(s.Tables, t)
+	}
+	return p.add(s, outcomes(results), worstWindows(limits))
+}
+
+// callers is what callers saw, a column for each result.
+func callers(results []*sim.Result) table {
+	t := table{Title: "What callers saw", Head: []string{"number"}}
+	for _, r := range results {
+		t.Head = append(t.Head, show(r.Limit))
+	}
+	var all rows
+	row := func(name string, of func(*sim.Result) cell) { addRow(&all, name, results, of) }
+	counted := func(name string, of func(*sim.Counts) int64) {
+		row(name, func(r *sim.Result) cell { return number(of(&r.Totals)) })
+	}
+	counted("arrivals", func(c *sim.Counts) int64 { return c.Arrivals })
+	counted("attempts, repeats included", func(c *sim.Counts) int64 { return c.Attempts })
+	counted("units offered", func(c *sim.Counts) int64 { return c.OfferedUnits })
+	counted("admitted", func(c *sim.Counts) int64 { return c.Admitted })
+	row("of attempts", func(r *sim.Result) cell { return right(percent(r.Totals.Admitted, r.Totals.Attempts)) })
+	counted("units admitted", func(c *sim.Counts) int64 { return c.AdmittedUnits })
+	counted("denied", func(c *sim.Counts) int64 { return c.Denied })
+	counted("decided by a failure mode", func(c *sim.Counts) int64 { return c.Degraded })
+	counted("errors, nothing charged", func(c *sim.Counts) int64 { return c.Errors })
+	counted("outcome unknown", func(c *sim.Counts) int64 { return c.Unknown })
+	counted("held back by the client", func(c *sim.Counts) int64 { return c.Throttled })
+	counted("arrivals given up", func(c *sim.Counts) int64 { return c.GaveUp })
+	row("attempts for each admission", func(r *sim.Result) cell {
+		if r.Totals.Admitted == 0 {
+			return right("–")
+		}
+		return right(fmt.Sprintf("%.2f", float64(r.Totals.Attempts)/float64(r.Totals.Admitted)))
+	})
+	row("Jain index", func(r *sim.Result) cell { return right(jain(r)) })
+	row("keys", func(r *sim.Result) cell { return number(r.Fairness.Keys) })
+	row("99 % of the admitted waited", func(r *sim.Result) cell {
+		var sum int64
+		for _, b := range r.Waits {
+			sum += b.Count
+		}
+		return right(quantile(r.Waits, sum, 99))
+	})
+	row("RetryAfter: told", func(r *sim.Result) cell { return number(r.RetryAfter.Told) })
+	row("RetryAfter: kept, and admitted", func(r *sim.Result) cell { return number(r.RetryAfter.Kept) })
+	row("RetryAfter: early, and denied", func(r *sim.Result) cell { return number(r.RetryAfter.Early) })
+	row("RetryAfter: largest error", func(r *sim.Result) cell {
+		n := r.RetryAfter.MaxErrorMicros
+		return cell{Text: chart.Duration(n), None: n == 0}
+	})
+	row("events", func(r *sim.Result) cell { return number(r.Events) })
+	row("their digest", func(r *sim.Result) cell { return right(r.Digest) })
+	t.Rows = all
+	return t
+}
+
+// limitTable is what each limit let through, a column for each.
+func limitTable(limits []limitOf) table {
+	t := table{Title: "What each limit let through", Head: []string{"number"}}
+	for _, l := range limits {
+		t.Head = append(t.Head, l.label())
+	}
+	var all rows
+	row := func(name string, of func(limitOf) cell) { addRow(&all, name, limits, of) }
+	row("spec", func(l limitOf) cell { return right(l.Spec) })
+	row("decisions of the server", func(l limitOf) cell { return number(l.Executed) })
+	row("of them admissions", func(l limitOf) cell { return number(l.ExecutedAllowed) })
+	row("units charged", func(l limitOf) cell { return number(l.ExecutedUnits) })
+	row("keys charged", func(l limitOf) cell { return number(l.Keys) })
+	row("worst window: units", func(l limitOf) cell { return number(l.Worst.Units) })
+	row("worst window: the limit", func(l limitOf) cell { return number(l.Worst.LimitUnits) })
+	row("worst window: most without faults", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
+	row("worst window: ended at", func(l limitOf) cell { return right(chart.Duration(l.Worst.AtMicros)) })
+	row("most above the limit", func(l limitOf) cell {
+		return cell{Text: digits(l.OverUnits), Bad: l.OverUnits > l.OverBoundUnits, None: l.OverUnits == 0}
+	})
+	row("most that the faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
+	row("false denials", func(l limitOf) cell { return number(l.FalseDenials) })
+	row("units falsely denied", func(l limitOf) cell { return number(l.FalselyDeniedUnits) })
+	row("units forgotten by the server", func(l limitOf) cell { return number(l.ForgottenUnits) })
+	t.Rows = all
+	return t
+}
+
+// expectations is what the scenario expected, and what came of it.
+func expectations(results []*sim.Result) table {
+	t := table{Title: "What the scenario expects", Head: []string{"number", "limit", "at least", "at most", "it was", "outcome"}}
+	bound := func(n *int64) cell {
+		if n == nil {
+			return right("")
+		}
+		return right(digits(*n))
+	}
+	for _, r := range results {
+		for _, e := range r.Expected {
+			met := cell{Text: "met"}
+			if !e.Met {
+				met = cell{Text: "missed", Bad: true}
+			}
+			t.Rows = append(t.Rows, []cell{word(e.Metric), word(show(r.Limit)), bound(e.Min), bound(e.Max), right(digits(e.Value)), met})
+		}
+	}
+	return t
+}
+
+// resultTables are the tables of one result.
+func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
+	var all []table
+	if len(faults) > 0 {
+		all = append(all, faultTable(faults))
+	}
+	if len(r.Fairness.Top) > 0 {
+		all = append(all, clientTable(r))
+	}
+	if len(r.Traffic) > 1 {
+		all = append(all, trafficTable(r))
+	}
+	return all
+}
+
+func faultTable(faults []sim.FaultResult) table {
+	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"fault", "from", "to", "effects until",
+		"attempts", "admitted", "denied", "by failure mode", "errors", "unknown", "most above", "false denials", "units falsely denied", "units forgotten"}}
+	for i, f := range faults {
+		t.Rows = append(t.Rows, []cell{
+			word(strconv.Itoa(i+1) + " " + f.Kind),
+			right(chart.Duration(f.FromMicros)), right(chart.Duration(f.ToMicros)), right(chart.Duration(f.UntilMicros)),
+			number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors), number(f.Unknown),
+			number(f.OverUnits), number(f.FalseDenials), number(f.FalselyDeniedUnits), number(f.ForgottenUnits),
+		})
+	}
+	return t
+}
+
+func clientTable(r *sim.Result) table {
+	f := &r.Fairness
+	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), count(f.Keys, "key"))
+	if n := int64(len(f.Top)); n == f.Keys {
+		title = "All keys"
+	}
+	if f.Partial {
+		title += "; there were too many to remember, so that one that came back may count twice"
+	}
+	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted", "share"}}
+	for _, c := range f.Top {
+		t.Rows = append(t.Rows, []cell{
+			word(show(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits), right(percent(c.AdmittedUnits, c.OfferedUnits)),
+		})
+	}
+	return t
+}
+
+func trafficTable(r *sim.Result) table {
+	t := table{Title: "Traffic", Head: []string{"traffic", "arrivals", "attempts", "units offered", "admitted", "units admitted",
+		"denied", "by failure mode", "errors", "unknown", "held back", "given up"}}
+	for _, c := range r.Traffic {
+		t.Rows = append(t.Rows, []cell{
+			word(show(c.Name)), number(c.Arrivals), number(c.Attempts), number(c.OfferedUnits), number(c.Admitted), number(c.AdmittedUnits),
+			number(c.Denied), number(c.Degraded), number(c.Errors), number(c.Unknown), number(c.Throttled), number(c.GaveUp),
+		})
+	}
+	return t
+}
+
+// goalTable is how often each goal was met, a column for each result.
+func goalTable(results []*sim.Result) table {
+	t := table{Title: "Goals and how often they were met", Head: []string{"goal"}}
+	for _, r := range results {
+		t.Head = append(t.Head, show(r.Limit))
+	}
+	for i, g := range results[0].Goals {
+		row := []cell{word(g.Name)}
+		for _, r := range results {
+			if i < len(r.Goals) {
+				row = append(row, number(r.Goals[i].Count))
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

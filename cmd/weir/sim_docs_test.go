@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir/sim"
+)
+
+// tagsOf adds the names that the fields of a type have in a text, and those of what they
+// hold.
+func tagsOf(of reflect.Type, tag string, names map[string]bool) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct || of.PkgPath() == "time" || reflect.PointerTo(of).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return
+	}
+	for i := range of.NumField() {
+		field := of.Field(i)
+		if name, _, _ := strings.Cut(field.Tag.Get(tag), ","); name != "" {
+			names[name] = true
+		}
+		tagsOf(field.Type, tag, names)
+	}
+}
+
+// wantWords wants that a page names all of these as code.
+func wantWords(t *testing.T, page string, names []string) {
+	t.Helper()
+	text := read(t, filepath.Join("..", "..", "docs", page))
+	if len(names) == 0 {
+		t.Errorf("%s: nothing to look for", page)
+	}
+	for _, name := range names {
+		if !regexp.MustCompile("`[^`\n]*(?:^|\\b)" + regexp.QuoteMeta(name) + "\\b[^`\n]*`").MatchString(text) {
+			t.Errorf("%s does not tell of %q", page, name)
+		}
+	}
+}
+
+func TestDocumentationTellsOfAllThatASimulationTakes(t *testing.T) {
+	names := map[string]bool{}
+	tagsOf(reflect.TypeFor[sim.Scenario](), "yaml", names)
+	var fields []string
+	for name := range names {
+		fields = append(fields, name)
+	}
+	slices.Sort(fields)
+	wantWords(t, "reference/scenario.md", append(fields, sim.Metrics()...))
+	wantWords(t, "guides/simulate.md", sim.Rules())
+
+	var flags []string
+	for _, found := range regexp.MustCompile(`(?m)^ +(--[a-z]+)`).FindAllStringSubmatch(start("sim", "--help").out, -1) {
+		flags = append(flags, found[1][2:])
+	}
+	wantWords(t, "reference/sim.md", slices.DeleteFunc(flags, func(f string) bool { return f == "help" || f == "version" }))
+
+	var inJSON []string
+	result := reflect.TypeFor[sim.Result]()
+	for i := range result.NumField() {
+		name, _, _ := strings.Cut(result.Field(i).Tag.Get("json"), ",")
+		inJSON = append(inJSON, name)
+	}
+	counts := reflect.TypeFor[sim.Counts]()
+	for i := range counts.NumField() {
+		inJSON = append(inJSON, counts.Field(i).Tag.Get("json"))
+	}
+	wantWords(t, "reference/sim.md", inJSON)
+}
+
+// drawn is a command of a page that draws a picture of it.
+var drawn = regexp.MustCompile(`(?m)^go run \./cmd/weir (sim .*) --plot docs/guides/(images/\S+)$`)
+
+// The pictures of a page are those that its commands draw.
+func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the last digits of a drawing may differ on " + runtime.GOARCH)
+	}
+	guides := filepath.Join("..", "..", "docs", "guides")
+	page := read(t, filepath.Join(guides, "choose.md"))
+	commands := drawn.FindAllStringSubmatch(page, -1)
+	if len(commands) == 0 {
+		t.Fatal("no command draws a picture: has the page changed?")
+	}
+	pictures := map[string]bool{}
+	for _, command := range commands {
+		if !strings.Contains(page, "]("+command[2]+")") {
+			t.Errorf("the page does not show %s", command[2])
+		}
+		pictures[filepath.Base(command[2])] = true
+		picture := filepath.Join(t.TempDir(), filepath.Base(command[2]))
+		simulated(t, append(strings.Fields(command[1])[1:], "--plot", picture)...)
+		if *update {
+			write(t, filepath.Join(guides, command[2]), read(t, picture))
+		}
+		if read(t, picture) != read(t, filepath.Join(guides, command[2])) {
+			t.Errorf("%s is another picture now. If that is right: go test ./cmd/weir -update", command[2])
+		}
+	}
+	there, err := os.ReadDir(filepath.Join(guides, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range there {
+		if !pictures[file.Name()] {
+			t.Errorf("no command draws images/%s", file.Name())
+		}
+	}
+}

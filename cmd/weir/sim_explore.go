@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/weirgo/weir/sim"
+)
+
+// exploration is what came of many seeds.
+type exploration struct {
+	Store     string     `json:"store"`
+	FirstSeed uint64     `json:"first_seed"`
+	Wanted    int        `json:"seeds"` // that were asked for
+	Explored  int        `json:"explored"`
+	Runs      int64      `json:"runs"`
+	Attempts  int64      `json:"attempts"`
+	Events    int64      `json:"events"`
+	Goals     []sim.Goal `json:"goals"` // sums
+	// Failed is the first scenario that failed, and Saved the file that holds it.
+	Failed *simReport `json:"failed,omitempty"`
+	Saved  string     `json:"saved,omitempty"`
+}
+
+// explore runs the scenarios of many seeds until one fails, and saves that one.
+func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource, where *place) (err error) {
+	world, err := openSimWorld(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	summary, err := create(c.JSON, s)
+	if err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	defer summary.Close()
+
+	x := &exploration{Store: where.shown, FirstSeed: source.firstSeed(), Wanted: *c.Seeds}
+	var done atomic.Int64
+	shown := startProgress(terminal(s.err), int64(x.Wanted), func(bar *progressbar.ProgressBar) { _ = bar.Set64(done.Load()) },
+		progressbar.OptionSetDescription("exploring"), progressbar.OptionShowCount())
+	defer shown.end()
+	for x.Explored < x.Wanted && x.Failed == nil {
+		if err := x.one(ctx, source, world); err != nil {
+			return err
+		}
+		done.Store(int64(x.Explored))
+	}
+	shown.end()
+	if x.Failed == nil {
+		return writeReport(x, summary, c.JSON, s.out)
+	}
+	x.Saved = c.Out
+	if x.Saved == "" {
+		x.Saved = source.beside("-" + strconv.FormatUint(x.Failed.Seed, 10))
+	}
+	if err := saveScenario(x.Failed.scenario, x.Saved); err != nil {
+		return err
+	}
+	x.Failed.rerun = simCommandLine(wordsFor(x.Saved)...)
+	if where.server {
+		x.Failed.rerun += " --store " + shellWord(where.shown)
+	}
+	if err := writeReport(x, summary, c.JSON, s.out); err != nil {
+		return err
+	}
+	return x.Failed.verdict()
+}
+
+// firstSeed is the one that was given, or that of the scenario, or 1.
+func (src *simSource) firstSeed() uint64 {
+	switch {
+	case src.flags.Seed != nil:
+		return *src.flags.Seed
+	case src.scenario != nil:
+		return src.scenario.Seed
+	}
+	return 1
+}
+
+// one explores the next seed.
+func (x *exploration) one(ctx context.Context, source *simSource, world *simWorld) error {
+	seed := x.FirstSeed + uint64(x.Explored)
+	scenario, err := source.seeded(seed)
+	if err != nil {
+		return err
+	}
+	r, err := world.run(ctx, &simSource{scenario: scenario, files: source.files}, nil)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("seed %d: %w", seed, err)
+	}
+	x.Explored++
+	for _, result := range r.Results {
+		x.Runs++
+		x.Attempts += result.Totals.Attempts
+		x.Events += result.Events
+		if x.Goals == nil {
+			x.Goals = make([]sim.Goal, len(result.Goals))
+		}
+		for i, g := range result.Goals {
+			x.Goals[i] = sim.Goal{Name: g.Name, Count: x.Goals[i].Count + g.Count}
+		}
+	}
+	if r.verdict() != nil {
+		x.Failed = r
+	}
+	return nil
+}
+
+// WriteJSON writes the report for programs.
+func (x *exploration) WriteJSON(w io.Writer) error { return writeSimJSON(w, x) }
+
+// WriteText writes the report for a terminal.
+func (x *exploration) WriteText(w io.Writer) error {
+	var b strings.Builder
+	last := x.FirstSeed + uint64(x.Explored-1)
+	writeLine(&b, "explored", "%s of %s, %d to %d, on %s", digits(int64(x.Explored)), plural(x.Wanted, "seed"), x.FirstSeed, last, x.Store)
+	writeLine(&b, "runs", "%s, %s attempts, %s events", digits(x.Runs), digits(x.Attempts), digits(x.Events))
+	rows := [][]string{{"corner", "seen"}}
+	for _, g := range x.Goals {
+		rows = append(rows, []string{g.Name, digits(g.Count)})
+	}
+	b.WriteByte('\n')
+	writeTable(&b, rows, 1)
+	if x.Failed == nil {
+		b.WriteString("\nAll is well: no rule was violated, no expectation missed.\n")
+		return writeSimText(w, b.String())
+	}
+	fmt.Fprintf(&b, "\nSeed %d failed. Its scenario is saved in %s\n\n", x.Failed.Seed, x.Saved)
+	if err := writeSimText(w, b.String()); err != nil {
+		return err
+	}
+	return x.Failed.WriteText(w)
+}

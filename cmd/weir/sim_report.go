@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weirgo/weir/sim"
+)
+
+// simReport is what came of one scenario.
+type simReport struct {
+	Scenario string          `json:"scenario"`
+	Seed     uint64          `json:"seed"`
+	Store    string          `json:"store"` // the URL without user and password
+	Results  []*sim.Result   `json:"results"`
+	Differs  []simDifference `json:"differs,omitempty"`
+
+	scenario *sim.Scenario
+	rerun    string // the command that runs it again
+}
+
+// simDifference says where a server has done something else than memory.
+type simDifference struct {
+	Limit       string `json:"limit"`
+	Memory      string `json:"memory_digest"`
+	Server      string `json:"server_digest"`
+	Event       int64  `json:"event"`
+	Columns     string `json:"columns"`
+	MemoryEvent string `json:"memory_event"`
+	ServerEvent string `json:"server_event"`
+}
+
+// failed returns the first result that violates a rule, or misses an expectation; nil
+// where all is well.
+func (r *simReport) failed() *sim.Result { return firstFailed(r.Results) }
+
+func firstFailed(results []*sim.Result) *sim.Result {
+	for _, result := range results {
+		if result.Failure != nil {
+			return result
+		}
+	}
+	for _, result := range results {
+		if !result.OK() {
+			return result
+		}
+	}
+	return nil
+}
+
+// missed returns the first expectation that a result misses.
+func missed(result *sim.Result) *sim.Expected {
+	for i := range result.Expected {
+		if !result.Expected[i].Met {
+			return &result.Expected[i]
+		}
+	}
+	return nil
+}
+
+// verdict is the error that the command ends with.
+func (r *simReport) verdict() error {
+	violated, unmet := 0, 0
+	for _, result := range r.Results {
+		if result.Failure != nil {
+			violated++
+		}
+		for _, e := range result.Expected {
+			if !e.Met {
+				unmet++
+			}
+		}
+	}
+	var wrong []string
+	if violated > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d of %d runs violated a rule", violated, len(r.Results)))
+	}
+	if unmet > 0 {
+		wrong = append(wrong, plural(unmet, "expectation")+" missed")
+	}
+	if n := len(r.Differs); n > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d of %d runs went otherwise on %s than in memory", n, len(r.Results), r.Store))
+	}
+	if wrong == nil {
+		return nil
+	}
+	return errors.New(r.Scenario + ": " + strings.Join(wrong, ", "))
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return digits(int64(n)) + " " + noun
+}
+
+// WriteJSON writes the report for programs.
+func (r *simReport) WriteJSON(w io.Writer) error { return writeSimJSON(w, r) }
+
+func writeSimJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(value)
+}
+
+// WriteText writes the report for a terminal.
+func (r *simReport) WriteText(w io.Writer) error {
+	var b strings.Builder
+	r.head(&b)
+	r.totals(&b)
+	r.traffic(&b)
+	r.faults(&b)
+	r.expected(&b)
+	r.goals(&b)
+	r.digests(&b)
+	for i := range r.Differs {
+		r.Differs[i].write(&b)
+	}
+	if failed := r.failed(); failed != nil {
+		writeFailure(&b, failed)
+	}
+	if r.verdict() != nil {
+		fmt.Fprintf(&b, "\nreplay    %s\n", r.rerun)
+		if r.failed() != nil {
+			fmt.Fprintf(&b, "shrink    %s --shrink\n", r.shrinkable())
+		}
+	}
+	return writeSimText(w, b.String())
+}
+
+// shrinkable is rerun without the server, on which nothing is shrunk.
+func (r *simReport) shrinkable() string {
+	short, _, _ := strings.Cut(r.rerun, " --store ")
+	return short
+}
+
+func writeLine(b *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(b, "%-10s"+format+"\n", append([]any{name}, args...)...)
+}
+
+// head says what was run.
+func (r *simReport) head(b *strings.Builder) {
+	s := r.scenario
+	writeLine(b, "scenario", "%s, seed %d", s.Name, s.Seed)
+	if s.About != "" {
+		writeLine(b, "about", "%s", s.About)
+	}
+	writeLine(b, "length", "%s", span(s.Duration.Microseconds()))
+	writeLine(b, "store", "%s", r.Store)
+	rows := [][]string{}
+	for i, l := range s.Limits {
+		heading := ""
+		if i == 0 {
+			heading = "limits  "
+		}
+		spec := l.Spec
+		if l.Groups > 0 {
+			spec += " for each of " + plural(int(l.Groups), "group") + " of keys"
+		}
+		rows = append(rows, []string{heading, l.Name, spec})
+	}
+	writeTable(b, rows, 3)
+}
+
+// writeFailure says what went wrong in a run, and what happened before.
+func writeFailure(b *strings.Builder, result *sim.Result) {
+	if f := result.Failure; f != nil {
+		fmt.Fprintf(b, "\nVIOLATED  rule %s\n", f.Rule)
+		writeLine(b, "where", "%s, seed %d, limit %s", f.Scenario, f.Seed, f.Limit)
+		writeLine(b, "what", "%s", f.Text)
+		writeLine(b, "first", "event %s, %s µs after the start", digits(f.Event), digits(f.Micros))
+		fmt.Fprintf(b, "\nthe last events\n%s\n", f.Columns)
+		for _, line := range f.Last {
+			fmt.Fprintln(b, line)
+		}
+		return
+	}
+	e := missed(result)
+	fmt.Fprintf(b, "\nMISSED    %s is %s: expected %s\n", e.Metric, digits(e.Value), bounds(e))
+	writeLine(b, "where", "%s, seed %d, limit %s", result.Scenario, result.Seed, result.Limit)
+}
+
+// bounds writes what an expectation allows.
+func bounds(e *sim.Expected) string {
+	switch {
+	case e.Max == nil:
+		return "at least " + digits(*e.Min)
+	case e.Min == nil:
+		return "at most " + digits(*e.Max)
+	case *e.Min == *e.Max:
+		return digits(*e.Min)
+	}
+	return digits(*e.Min) + " to " + digits(*e.Max)
+}
+
+func (d *simDifference) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\nDIFFERS   limit %s: digest %s in memory, %s on the server\n", d.Limit, d.Memory, d.Server)
+	writeLine(b, "first", "event %s", digits(d.Event))
+	fmt.Fprintf(b, "          %s\nmemory    %s\nserver    %s\n", d.Columns, d.MemoryEvent, d.ServerEvent)
+}

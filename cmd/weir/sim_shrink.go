@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/weirgo/weir/sim"
+)
+
+// shrink looks for the smallest part of a scenario that fails as the whole does, and
+// saves it.
+func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) error {
+	name := c.Out
+	if name == "" {
+		name = source.beside(".shrunk")
+	}
+	opts := &sim.Options{Files: source.files}
+	results, err := sim.Run(ctx, source.scenario, opts)
+	if err != nil {
+		return err
+	}
+	failed := firstFailed(results)
+	if failed == nil {
+		return fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)
+	}
+	var tried, kept atomic.Int64
+	shown := startProgress(terminal(s.err), -1, func(bar *progressbar.ProgressBar) {
+		bar.Describe(fmt.Sprintf("shrinking: %d tried, %d smaller", tried.Load(), kept.Load()))
+		_ = bar.RenderBlank()
+	})
+	defer shown.end()
+	still := failsLike(ctx, failed, opts)
+	small := sim.Shrink(source.scenario, func(s *sim.Scenario) bool {
+		tried.Add(1)
+		fails := still(s)
+		if fails {
+			kept.Add(1)
+		}
+		return fails
+	})
+	shown.end()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := saveScenario(small, name); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if results, err = sim.Run(ctx, small, opts); err != nil {
+		return err
+	}
+	var b strings.Builder
+	rows := [][]string{
+		{"", "length", "limits", "nodes", "traffics", "faults", "events"},
+		sizeRow("before", source.scenario, failed), sizeRow("after", small, firstFailed(results)),
+	}
+	writeLine(&b, "shrunk", "%s, in %d tries", source.scenario.Name, tried.Load())
+	writeTable(&b, rows, 1)
+	writeFailure(&b, firstFailed(results))
+	fmt.Fprintf(&b, "\nsaved     %s\nreplay    %s\n", name, simCommandLine(wordsFor(name)...))
+	if err := writeSimText(s.out, b.String()); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// failsLike returns whether a scenario violates the same rule, or misses the same
+// expectation, as a result does.
+func failsLike(ctx context.Context, failed *sim.Result, opts *sim.Options) func(*sim.Scenario) bool {
+	if failed.Failure != nil {
+		return sim.Violates(ctx, failed.Failure.Rule, opts)
+	}
+	want := bounds(missed(failed))
+	metric := missed(failed).Metric
+	return func(s *sim.Scenario) bool {
+		results, err := sim.Run(ctx, s, opts)
+		if err != nil {
+			return false // it is no scenario, or there is no more time
+		}
+		for _, result := range results {
+			for i := range result.Expected {
+				if e := &result.Expected[i]; !e.Met && e.Metric == metric && bounds(e) == want {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+func sizeRow(name string, s *sim.Scenario, result *sim.Result) []string {
+	return []string{name, span(s.Duration.Microseconds()), strconv.Itoa(len(s.Limits)), digits(max(1, s.Nodes.Count)),
+		strconv.Itoa(len(s.Traffic)), strconv.Itoa(len(s.Faults)), digits(result.Events)}
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim"
+)
+
+// simSource is where scenarios come from: a built-in one, a file, standard input, or a
+// seed that makes one up.
+type simSource struct {
+	scenario *sim.Scenario // nil where each seed makes one up
+	words    []string      // of a command line that leads here again
+	builtin  bool
+	file     string // "" where it is none
+	files    fs.FS  // that traffic may name
+	flags    *simCommand
+}
+
+// source reads the scenario that the command line names, and changes it as the flags
+// say.
+func (c *simCommand) source(ctx context.Context, s *streams) (*simSource, error) {
+	src := &simSource{flags: c}
+	var err error
+	switch {
+	case c.Replay != "":
+		err = src.read(ctx, c.Replay, s)
+	case c.Scenario == "":
+		return src, c.checkLimits()
+	case isBuiltin(c.Scenario):
+		src.words, src.builtin = []string{c.Scenario}, true
+		src.scenario, err = sim.Load(c.Scenario)
+	default:
+		err = src.read(ctx, c.Scenario, s)
+		if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(c.Scenario, "./") {
+			err = usageError{fmt.Errorf("%q is neither a file nor a built-in scenario: must be one of %s", c.Scenario, scenarioNames())}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return src, src.change(src.scenario)
+}
+
+func isBuiltin(name string) bool {
+	return slices.ContainsFunc(sim.List(), func(b sim.Builtin) bool { return b.Name == name })
+}
+
+// wordsFor are what to say on a command line for a file, or standard input.
+func wordsFor(file string) []string {
+	if isBuiltin(file) || strings.HasPrefix(file, "-") && file != "-" {
+		return []string{"--replay=" + file}
+	}
+	return []string{file}
+}
+
+func scenarioNames() string {
+	var names []string
+	for _, b := range sim.List() {
+		names = append(names, b.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// read reads a scenario from a file, or from standard input.
+func (src *simSource) read(ctx context.Context, name string, s *streams) error {
+	in, err := openSource(ctx, name, s.in)
+	if err != nil {
+		return err
+	}
+	defer in.Close() // always nil
+	for _, o := range src.flags.simOutputs() {
+		if in.spare(o.flag, o.name, s.out) != nil {
+			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o.flag, o.name)}
+		}
+	}
+	src.scenario, err = sim.Parse(in)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.name, err)
+	}
+	src.words = wordsFor(name)
+	if name == "-" {
+		src.files = os.DirFS(".")
+		return nil
+	}
+	src.file, src.files = name, os.DirFS(filepath.Dir(name))
+	return nil
+}
+
+// checkLimits reads the limits that were given.
+func (c *simCommand) checkLimits() error {
+	_, err := c.limits()
+	return err
+}
+
+// limits returns the limits that were given, named for their kind.
+func (c *simCommand) limits() (all []sim.Limit, err error) {
+	seen := map[string]int{}
+	for _, spec := range c.Limit {
+		a, err := algorithm.ParseSpec(spec)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--limit: %w", err)}
+		}
+		name, _, _ := strings.Cut(fmt.Sprint(a), ":")
+		if seen[name]++; seen[name] > 1 {
+			name += "-" + strconv.Itoa(seen[name])
+		}
+		all = append(all, sim.Limit{Name: name, Spec: fmt.Sprint(a)})
+	}
+	return all, nil
+}
+
+// change puts what the flags say in place of what a scenario says. Expectations about
+// limits that are no longer there go with them.
+func (src *simSource) change(s *sim.Scenario) error {
+	c := src.flags
+	limits, err := c.limits()
+	if err != nil {
+		return err
+	}
+	if len(limits) > 0 {
+		groups := s.Limits[0].Groups
+		if slices.ContainsFunc(s.Limits, func(l sim.Limit) bool { return l.Groups != groups }) {
+			groups = 0
+		}
+		for i := range limits {
+			limits[i].Groups = groups
+		}
+		s.Limits, s.Together, s.Expect = limits, false, nil
+	}
+	if c.Seed != nil {
+		s.Seed = *c.Seed
+	}
+	if c.Duration == nil {
+		return nil
+	}
+	s.Duration = *c.Duration
+	if err := s.Validate(); err != nil {
+		return usageError{fmt.Errorf("--duration: %v: %w", s.Duration, err)}
+	}
+	return nil
+}
+
+// seeded returns the scenario of a seed.
+func (src *simSource) seeded(seed uint64) (*sim.Scenario, error) {
+	if src.scenario != nil {
+		one := *src.scenario
+		one.Seed = seed
+		return &one, nil
+	}
+	one := sim.Generate(seed)
+	if err := src.change(one); err != nil {
+		return nil, err
+	}
+	one.Seed = seed
+	return one, nil
+}
+
+// print writes the scenario: the text of a built-in one, with its comments, unless flags
+// change it.
+func (c *simCommand) print(w io.Writer, src *simSource) error {
+	text, err := src.scenario.YAML()
+	if src.builtin && len(c.Limit) == 0 && c.Seed == nil && c.Duration == nil {
+		var own string
+		own, err = sim.Text(c.Scenario)
+		text = []byte(own)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("scenario: %w", err)
+	}
+	return nil
+}
+
+// saveScenario writes a scenario to a file, which it replaces.
+func saveScenario(s *sim.Scenario, name string) error {
+	text, err := s.YAML()
+	if err == nil {
+		err = os.WriteFile(name, text, 0o666)
+	}
+	return err
+}
+
+// beside returns the name of a file for a scenario that came of this one, in the folder
+// of the file: what it names is found from there.
+func (src *simSource) beside(tail string) string {
+	name := "weir-sim"
+	if src.builtin {
+		name = src.words[0]
+	}
+	if src.file != "" {
+		name = strings.TrimSuffix(strings.TrimSuffix(src.file, ".yaml"), ".yml")
+	}
+	return name + tail + ".yaml"
+}
+
+// rerun is the command that runs the scenario again.
+func (src *simSource) rerun() string {
+	c := src.flags
+	words := slices.Clone(src.words)
+	for _, spec := range c.Limit {
+		words = append(words, "--limit", spec)
+	}
+	if c.Seed != nil {
+		words = append(words, "--seed", strconv.FormatUint(*c.Seed, 10))
+	}
+	if c.Duration != nil {
+		words = append(words, "--duration", c.Duration.String())
+	}
+	return simCommandLine(words...)
+}
+
+// simCommandLine is a command for a shell.
+func simCommandLine(words ...string) string {
+	line := "weir sim"
+	for _, word := range words {
+		line += " " + shellWord(word)
+	}
+	return line
+}
+
+// shellWord quotes what a shell would not take as it stands.
+func shellWord(word string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:,=+@%", c)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir/sim"
+)
+
+const (
+	smallScenario  = "testdata/sim-small.yaml"
+	missedScenario = "testdata/sim-missed.yaml"
+)
+
+// simulated returns the standard output of a simulation in which all is well.
+func simulated(t *testing.T, args ...string) string {
+	t.Helper()
+	got := start(append([]string{"sim"}, args...)...)
+	if got.status != exitOK || got.err != "" {
+		t.Fatalf("%q: status %d, %s", args, got.status, got.err)
+	}
+	return got.out
+}
+
+func TestSimShowsTwoLimitsSideBySide(t *testing.T) {
+	wantGolden(t, "sim-small.golden", simulated(t, smallScenario))
+}
+
+func TestSimShowsAMissedExpectationAndWhatToDo(t *testing.T) {
+	got := start("sim", missedScenario)
+	if want := "weir: missed: 2 expectations missed\n"; got.status != exitFailed || got.err != want {
+		t.Errorf("status %d, error %q, want %q", got.status, got.err, want)
+	}
+	wantGolden(t, "sim-missed.golden", got.out)
+}
+
+// Whichever way a scenario is given, it is the same.
+func TestSimReadsScenariosFromEverywhere(t *testing.T) {
+	want := simulated(t, smallScenario)
+	text := read(t, smallScenario)
+	if got := startWith(text, "sim", "-"); got.status != exitOK || got.out != want {
+		t.Errorf("standard input: status %d, %s%s", got.status, got.err, difference(got.out, want))
+	}
+	if got := simulated(t, "--replay", smallScenario); got != want {
+		t.Errorf("--replay: %s", difference(got, want))
+	}
+	// A file named as a built-in scenario is found by --replay only.
+	t.Chdir(t.TempDir())
+	write(t, "hot-key", text)
+	if got := simulated(t, "--replay", "hot-key"); got != want {
+		t.Errorf("--replay: %s", difference(got, want))
+	}
+	if got := simulated(t, "hot-key", "--duration", "100ms"); got == want {
+		t.Error("the file went before the built-in scenario")
+	}
+}
+
+func TestSimListsTheBuiltInScenarios(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(simulated(t, "--list")), "\n")
+	all := sim.List()
+	if len(lines) != len(all)+1 {
+		t.Fatalf("%d lines for %d scenarios", len(lines), len(all))
+	}
+	for i, b := range all {
+		if name, about, _ := strings.Cut(lines[i+1], " "); name != b.Name || strings.TrimSpace(about) != b.About {
+			t.Errorf("%q, want %s and %q", lines[i+1], b.Name, b.About)
+		}
+	}
+}
+
+func TestSimPrintsWhatItWouldRun(t *testing.T) {
+	for _, b := range sim.List() {
+		want, err := sim.Text(b.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := simulated(t, b.Name, "--print"); got != want {
+			t.Errorf("%s: %s", b.Name, difference(got, want))
+		}
+	}
+	flags := []string{"--limit", "gcra:5/1s", "--limit", "gcra:5/1s,burst=9", "--limit", "fixed-window:7/1s", "--seed", "99", "--duration", "45s"}
+	printed := simulated(t, append(flags, "--print", smallScenario)...)
+	want := simulated(t, append(flags, smallScenario)...)
+	if got := startWith(printed, "sim", "-"); got.status != exitOK || got.out != want {
+		t.Errorf("status %d, %s%s", got.status, got.err, difference(got.out, want))
+	}
+	for _, part := range []string{"small, seed 99", "length    45s", "gcra          gcra:5/1s\n", "gcra-2        gcra:5/1s,burst=9\n", "fixed-window  fixed-window:7/1s\n"} {
+		if !strings.Contains(want, part) {
+			t.Errorf("no %q in\n%s", part, want)
+		}
+	}
+	if strings.Contains(want, "expected") {
+		t.Error("the expectations were about other limits")
+	}
+}
+
+func TestSimLimitsKeepTheGroups(t *testing.T) {
+	const grouped = "name: g\nduration: 1s\nlimits: [{name: a, spec: 'gcra:1/1s', groups: 3}, {name: b, spec: 'gcra:2/1s', groups: 3}]\n" +
+		"traffic: [{name: t, process: {kind: constant, rate: 100/1s}, keys: {kind: spray}}]\n"
+	got := startWith(grouped, "sim", "-", "--limit", "sliding-log:1/1s")
+	if got.status != exitOK || !strings.Contains(got.out, "sliding-log:1/1s for each of 3 groups of keys") {
+		t.Errorf("status %d, %s%s", got.status, got.err, got.out)
+	}
+	if !strings.Contains(strings.Join(strings.Fields(got.out), " "), " admitted 3 ") {
+		t.Errorf("not one for each of 3 groups:\n%s", got.out)
+	}
+}
+
+// run gives what sim.Run gives.
+func TestSimJSONHoldsTheResults(t *testing.T) {
+	s, err := sim.Parse(strings.NewReader(read(t, smallScenario)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := sim.Run(context.Background(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := writeSimJSON(&want, &simReport{Scenario: "small", Seed: 7, Store: memoryURL, Results: results}); err != nil {
+		t.Fatal(err)
+	}
+	if got := simulated(t, smallScenario, "--json", "-"); got != want.String() {
+		t.Error(difference(got, want.String()))
+	}
+	file := filepath.Join(t.TempDir(), "out.json")
+	if got := simulated(t, smallScenario, "--json", file); got != simulated(t, smallScenario) || read(t, file) != want.String() {
+		t.Error("a file holds something else, or the text was left out")
+	}
+	if !json.Valid(want.Bytes()) {
+		t.Error("that is no JSON")
+	}
+}
+
+func TestSimTraceHoldsEveryEvent(t *testing.T) {
+	got := start("sim", smallScenario, "--trace", "-")
+	if got.status != exitOK || got.err != simulated(t, smallScenario) {
+		t.Fatalf("status %d, %s", got.status, got.err)
+	}
+	var report simReport
+	if err := json.Unmarshal([]byte(simulated(t, smallScenario, "--json", "-")), &report); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
+	for _, result := range report.Results {
+		if len(lines) < int(result.Events)+1 || lines[0] != sim.EventColumns {
+			t.Fatalf("%s: %d lines, the first is %q", result.Limit, len(lines), lines[0])
+		}
+		for i, line := range lines[1 : result.Events+1] {
+			var number int
+			if _, err := parse(line, &number); err != nil || number != i+1 {
+				t.Fatalf("%s: line %d is %q", result.Limit, i+1, line)
+			}
+		}
+		lines = lines[result.Events+1:]
+	}
+	if len(lines) > 0 {
+		t.Errorf("there is more: %q", lines[0])
+	}
+	file := filepath.Join(t.TempDir(), "trace")
+	if simulated(t, smallScenario, "--trace", file); read(t, file) != got.out {
+		t.Error("a file holds something else")
+	}
+}
+
+func TestSimDrawsAPageAndPlots(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.html")
+	for name, starts := range map[string]string{"plot.svg": "<", "plot.png": "\x89PNG"} {
+		var bytes [2]string
+		for i := range bytes {
+			plot := filepath.Join(dir, name)
+			simulated(t, smallScenario, "--html", page, "--plot", plot)
+			bytes[i] = read(t, plot)
+			if err := os.Remove(plot); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if bytes[0] != bytes[1] || !strings.HasPrefix(bytes[0], starts) {
+			t.Errorf("%s: %d bytes, then %d", name, len(bytes[0]), len(bytes[1]))
+		}
+	}
+	html := read(t, page)
+	for _, want := range []string{"<html", "small", "weir sim " + smallScenario, "</html>"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not hold %q", want)
+		}
+	}
+	if got := simulated(t, smallScenario, "--html", "-"); got != html {
+		t.Error("standard output is another page")
+	}
+}
+
+// A scenario of a traffic that names a file finds it beside itself.
+func TestSimFindsFilesBesideTheScenario(t *testing.T) {
+	dir := t.TempDir()
+	text := "name: counts\nduration: 3s\nlimits: [{name: a, spec: 'gcra:1/1s'}]\ntraffic: [{name: t, process: {kind: counts, file: per-second.txt, step: 1s}}]\n"
+	file := filepath.Join(dir, "s.yaml")
+	write(t, file, text)
+	if got := start("sim", file); got.status != exitFailed || !strings.Contains(got.err, "per-second.txt") {
+		t.Errorf("without the file: status %d, %s", got.status, got.err)
+	}
+	write(t, filepath.Join(dir, "per-second.txt"), "0\n0\n3\n")
+	want := simulated(t, file)
+	if strings.Contains(strings.Join(strings.Fields(want), " "), " requests 0 ") {
+		t.Error(want)
+	}
+	t.Chdir(dir)
+	if got := startWith(text, "sim", "-"); got.status != exitOK || got.out != want {
+		t.Errorf("standard input: status %d, %s%s", got.status, got.err, got.out)
+	}
+}
+
+// What a scenario calls things cannot act on a terminal.
+func TestSimShowsNoControlCharacters(t *testing.T) {
+	text := "name: \"\\e[31mred\"\nduration: 1s\nlimits: [{name: \"a\\e[2J\", spec: 'gcra:1/1s'}]\ntraffic: [{name: t, process: {kind: constant, rate: 1/1s}, keys: {name: \"\\e[5m\"}}]\n"
+	got := startWith(text, "sim", "-", "--trace", "-")
+	if got.status != exitOK || strings.Contains(got.out+got.err, "\x1b") || !strings.Contains(got.err, "\ufffd[31mred") {
+		t.Errorf("status %d, %q", got.status, got.out+got.err)
+	}
+}
+
+func TestWaitOfIsTheBucketOfThePercentile(t *testing.T) {
+	buckets := []sim.WaitBucket{{UpToMicros: 0, Count: 50}, {UpToMicros: 1000, Count: 49}, {UpToMicros: 2000, Count: 0}, {UpToMicros: -1, Count: 1}}
+	for percent, want := range map[int64]string{1: "0s", 50: "0s", 51: "1ms", 99: "1ms", 100: "above 2ms"} {
+		if got := waitOf(buckets, percent); got != want {
+			t.Errorf("%d %%: %s, want %s", percent, got, want)
+		}
+	}
+	if got := waitOf(nil, 50); got != "-" {
+		t.Errorf("of nothing: %s", got)
+	}
+}
+
+func TestSimMeterRises(t *testing.T) {
+	var m simMeter
+	m.begin(&sim.Scenario{Limits: []sim.Limit{{Name: "a"}, {Name: "b"}}}, 2)
+	var seen []int64
+	for m.passes = 1; m.passes <= 2; m.passes++ {
+		for _, limit := range []string{"a", "b"} {
+			for _, at := range []int64{0, 50, 100} {
+				m.set(sim.Progress{Limit: limit, Micros: at, DurationMicros: 100})
+				seen = append(seen, m.done.Load())
+			}
+		}
+	}
+	if want := []int64{0, 500, 1000, 1000, 1500, 2000, 2000, 2500, 3000, 3000, 3500, 4000}; !slices.Equal(seen, want) || m.total.Load() != 4000 {
+		t.Errorf("%v of %d, want %v", seen, m.total.Load(), want)
+	}
+}

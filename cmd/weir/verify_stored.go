@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/store"
+)
+
+// inspect is conformance.Config.Inspect.
+func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store.Slot) (conformance.Stored, bool) {
+	name := s.nameOf(t, states, slot)
+	ask := func(args ...string) any {
+		reply, err := s.ask(args...)
+		if err != nil {
+			t.Fatalf("%s of what is stored: %v", args[0], err)
+		}
+		return reply
+	}
+	var kept conformance.Stored
+	if !s.blind {
+		switch left := ask("PTTL", name).(int64); left {
+		case -1: // no end
+			kept.Life = algorithm.Never
+		default:
+			kept.Life = time.Duration(max(0, left)) * time.Millisecond
+		}
+	}
+	if !isLog(slot) {
+		text, found := ask("GET", name).(string)
+		kept.Text = text
+		return kept, found
+	}
+	var words []string
+	entries, _ := ask("LRANGE", name, "0", "-1").([]any)
+	for _, entry := range entries {
+		words = append(words, fmt.Sprint(entry))
+	}
+	kept.Text = strings.Join(words, " ")
+	return kept, len(words) > 0
+}
+
+// corrupt is conformance.Config.Corrupt. What it writes expires as well.
+func (s *serverSubject) corrupt(t conformance.TB, states store.Store, slot store.Slot, text string) {
+	const life = "3600000" // ms
+	name := s.nameOf(t, states, slot)
+	commands := [][]string{{"SET", name, text, "PX", life}}
+	if isLog(slot) {
+		commands = [][]string{{"DEL", name}, append([]string{"RPUSH", name}, strings.Split(text, " ")...), {"PEXPIRE", name, life}}
+	}
+	for _, args := range commands {
+		if _, err := s.ask(args...); err != nil {
+			t.Fatalf("%s of something damaged: %v", args[0], err)
+		}
+	}
+}
+
+func isLog(slot store.Slot) bool { return slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog }
+
+// nameOf is the stored name of a slot that needs no escapes, such as those that the
+// suite looks at.
+func (s *serverSubject) nameOf(t conformance.TB, states store.Store, slot store.Slot) string {
+	if strings.ContainsAny(slot.Key+slot.Limit, "{}%:") || max(len(slot.Key), len(slot.Limit)) > 200 {
+		t.Fatalf("the name of %q is not known", slot.Key)
+	}
+	return fmt.Sprintf("%s{%s}:%s:%s", states.(*trackedStore).prefix, slot.Key, slot.Algorithm.Spec().Kind, slot.Limit)
+}
