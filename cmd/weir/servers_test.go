@@ -107,6 +107,9 @@ func TestServersDecideAsMemoryDoes(t *testing.T) {
 
 // The same of longer traces, under limits that do not divide.
 func TestServersDecideAsMemoryDoesForLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: whole runs against real servers")
+	}
 	const hour = 3_600_000_000
 	odd := []limits{ // 7/3s with burst 5, 1000003/720h, …
 		{limit: 7, period: 3_000_000, capacity: 5},
