@@ -90,22 +90,7 @@ func TestPanicOfAUserReachesItsCaller(t *testing.T) {
 // TestPanicOfAUserFailsNobodyElse: who shares the call has an answer.
 func TestPanicOfAUserFailsNobodyElse(t *testing.T) {
 	s := open(t, answering("5;+;+;+", nil), &Options{Scripts: []Source{{Kind: "panics/1", Lua: "local function decide(state, now) return true end"}}})
-	b := NewBatcher(s.takes.batch)
-	s.takes.mu.Lock()
-	s.takes.batchers[""] = b
-	var aboard []*pending
-	for _, a := range []algorithm.Algorithm{windowOf10, panics{}, windowOf10} {
-		p := s.takes.pending(context.Background(), 0, oneOp(fmt.Sprint(len(aboard)), a))
-		if scripted, err := p.prepare(s); !scripted || err != nil {
-			t.Fatal(scripted, err)
-		}
-		b.Enqueue(&p.Group)
-		aboard = append(aboard, p)
-	}
-	f := s.takes.flush("", b)
-	s.takes.mu.Unlock()
-	f.fly()
-	s.takes.land(f)
+	aboard := depart(t, &s.takes, oneOp("before", windowOf10), oneOp("mine", panics{}), oneOp("after", windowOf10))
 	for i, p := range aboard {
 		if value := recovered(func() {
 			if _, committed, err := s.takes.wait(p, make([]store.Op, 1)); !committed || err != nil {
@@ -113,6 +98,38 @@ func TestPanicOfAUserFailsNobodyElse(t *testing.T) {
 			}
 		}); (value != nil) != (i == 1) {
 			t.Errorf("caller %d: panics with %v", i, value)
+		}
+	}
+}
+
+// guise is an algorithm of a user that claims to be one of ours, and panics.
+type guise struct {
+	*algorithm.FixedWindow
+	check bool // where
+}
+
+func (g guise) Step(s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	panic(errBug)
+}
+
+func (g guise) CheckState(s algorithm.State) error {
+	if g.check {
+		panic(errBug)
+	}
+	return g.FixedWindow.CheckState(s)
+}
+
+// TestPanicOfAlikeGroupsReachesTheirCallers: also where callers are decided together.
+func TestPanicOfAlikeGroupsReachesTheirCallers(t *testing.T) {
+	for _, check := range []bool{false, true} {
+		s := open(t, answering("5;*2,", nil), nil)
+		mine := oneOp("k", guise{windowOf10, check})
+		aboard := depart(t, &s.takes, mine, mine)
+		for i, p := range aboard {
+			err, _ := recovered(func() { _, _, _ = s.takes.wait(p, make([]store.Op, 1)) }).(error)
+			if !errors.Is(err, errBug) {
+				t.Errorf("caller %d: panics with %v", i, err)
+			}
 		}
 	}
 }

@@ -230,23 +230,31 @@ func (r *run) step(at algorithm.Instant, reply string) {
 		}
 		return
 	}
-	state, err := r.first.readState(0, text)
+	var state algorithm.State
+	if c := caught(func() { state, err = r.first.readState(0, text) }); c != nil {
+		for p := range r.each() {
+			p.crashed(c)
+		}
+		return
+	}
 	for p := range r.each() {
 		verdict := byte('-')
 		if admitted > 0 {
 			admitted, verdict = admitted-1, '+'
 		}
-		if err != nil {
-			p.answer(0, false, p.unreadable(0, verdict, err))
-			continue
-		}
-		p.before = append(p.before[:0], state)
-		if err := p.step(at, verdict); err != nil {
-			p.answer(0, false, err)
-			continue
-		}
-		state = p.after[0] // the same if denied
-		p.answer(at, verdict == '+', nil)
+		p.guard(func() {
+			if err != nil {
+				p.answer(0, false, p.unreadable(0, verdict, err))
+				return
+			}
+			p.before = append(p.before[:0], state)
+			if err := p.step(at, verdict); err != nil {
+				p.answer(0, false, err)
+				return
+			}
+			state = p.after[0] // the same if denied
+			p.answer(at, verdict == '+', nil)
+		})
 	}
 }
 

@@ -23,16 +23,13 @@ type decided struct {
 	Outcomes  []algorithm.Outcome
 }
 
-// together sends groups in one call, as if all had come while another call was in
-// flight.
-func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
+// depart sends groups in one call, as if all had come while another call was in flight,
+// and returns them when they are answered.
+func depart(t *testing.T, l *lane, groups ...[]store.Op) (aboard []*pending) {
 	t.Helper()
-	var aboard []*pending
 	b := NewBatcher(l.batch)
 	l.mu.Lock()
 	l.batchers[""] = b
-	l.mu.Unlock()
-	l.mu.Lock()
 	for _, ops := range groups {
 		p := l.pending(context.Background(), 0, ops)
 		if scripted, err := p.prepare(l.store); err != nil || !scripted {
@@ -50,6 +47,13 @@ func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
 	if l.land(f) != nil {
 		t.Fatal("a second call leaves")
 	}
+	return aboard
+}
+
+// together is what groups that depart together are answered.
+func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
+	t.Helper()
+	aboard := depart(t, l, groups...)
 	all := make([]decided, len(groups))
 	for i, p := range aboard {
 		ops := slices.Clone(groups[i])
