@@ -139,27 +139,12 @@ func (c *simCommand) check(use string) error {
 	case c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg"):
 		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)}
 	}
-	return c.apart()
+	return apart(c.simOutputs()...)
 }
 
-// simOutputs are the files that the command writes, by their flags.
-func (c *simCommand) simOutputs() []simOutput {
-	return []simOutput{{"--trace", c.Trace}, {"--json", c.JSON}, {"--html", c.HTML}, {"--plot", c.Plot}, {"--out", c.Out}}
-}
-
-type simOutput struct{ flag, name string }
-
-// apart refuses two outputs in one place.
-func (c *simCommand) apart() error {
-	all := c.simOutputs()
-	for i, a := range all {
-		for _, b := range all[:i] {
-			if a.name != "" && samePlace(a.name, b.name) {
-				return usageError{fmt.Errorf("%s and %s are both %q: must be two places", b.flag, a.flag, a.name)}
-			}
-		}
-	}
-	return nil
+// simOutputs are the files that the command writes: pairs of a flag and a name.
+func (c *simCommand) simOutputs() [][2]string {
+	return [][2]string{{"--trace", c.Trace}, {"--json", c.JSON}, {"--html", c.HTML}, {"--plot", c.Plot}, {"--out", c.Out}}
 }
 
 // Run does what was asked for.
@@ -214,12 +199,12 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, wh
 	// Now, so that no long run is for nothing.
 	files := map[string]*output{}
 	for _, o := range c.simOutputs() {
-		file, err := create(o.name, s)
+		file, err := create(o[1], s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.flag, err)
+			return fmt.Errorf("%s: %w", o[0], err)
 		}
 		defer file.Close()
-		files[o.flag] = file
+		files[o[0]] = file
 	}
 	shown := world.meter.show(s.err)
 	defer shown.end()
@@ -233,7 +218,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, wh
 	}
 	r.rerun = source.rerun()
 	if where.server {
-		r.rerun += " --store " + shellWord(where.shown)
+		r.onServer = " --store " + shellWord(where.shown)
 	}
 	if err := c.draw(r, files["--html"]); err != nil {
 		return err
@@ -253,14 +238,9 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, wh
 
 // draw writes the pictures.
 func (c *simCommand) draw(r *simReport, html *output) error {
-	if html.wanted() {
-		err := report.SimHTML(html, r.Results, r.rerun)
-		if err == nil {
-			err = html.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("--html: %w", err)
-		}
+	ran := report.SimRun{Store: r.Store, Differs: len(r.Differs), Command: r.rerun + r.onServer}
+	if err := writeHTML(html, func(w io.Writer) error { return report.SimHTML(w, r.Results, ran) }); err != nil {
+		return err
 	}
 	if c.Plot != "" {
 		if err := report.SimPlot(c.Plot, r.Results); err != nil {

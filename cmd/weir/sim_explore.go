@@ -44,7 +44,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 
 	x := &exploration{Store: where.shown, FirstSeed: source.firstSeed(), Wanted: *c.Seeds}
 	var done atomic.Int64
-	shown := startProgress(terminal(s.err), int64(x.Wanted), func(bar *progressbar.ProgressBar) { _ = bar.Set64(done.Load()) },
+	shown := startProgress(s.err, int64(x.Wanted), func(bar *progressbar.ProgressBar) { _ = bar.Set64(done.Load()) },
 		progressbar.OptionSetDescription("exploring"), progressbar.OptionShowCount())
 	defer shown.end()
 	for x.Explored < x.Wanted && x.Failed == nil {
@@ -62,11 +62,11 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 		x.Saved = source.beside("-" + strconv.FormatUint(x.Failed.Seed, 10))
 	}
 	if err := saveScenario(x.Failed.scenario, x.Saved); err != nil {
-		return err
+		return errors.Join(x.Failed.verdict(), fmt.Errorf("seed %d: --out: %w", x.Failed.Seed, err))
 	}
 	x.Failed.rerun = simCommandLine(wordsFor(x.Saved)...)
 	if where.server {
-		x.Failed.rerun += " --store " + shellWord(where.shown)
+		x.Failed.onServer = " --store " + shellWord(where.shown)
 	}
 	if err := writeReport(x, summary, c.JSON, s.out); err != nil {
 		return err

@@ -195,7 +195,7 @@ func TestSimShowsWhereAServerDiffersAndWhichRuleItBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.rerun = source.rerun() + " --store redis://liar"
+	r.rerun, r.onServer = source.rerun(), " --store redis://liar"
 	var text strings.Builder
 	if err := r.WriteText(&text); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (m *simMeter) set(p sim.Progress) {
 
 // show shows a bar on a terminal.
 func (m *simMeter) show(errs io.Writer) *progress {
-	return startProgress(terminal(errs), perRun, func(bar *progressbar.ProgressBar) {
+	return startProgress(errs, perRun, func(bar *progressbar.ProgressBar) {
 		if limit := m.limit.Load(); limit != nil {
 			bar.Describe(printable(*limit))
 		}

@@ -19,7 +19,8 @@ type simReport struct {
 	Differs  []simDifference `json:"differs,omitempty"`
 
 	scenario *sim.Scenario
-	rerun    string // the command that runs it again
+	rerun    string // the command that runs it again, in memory
+	onServer string // what it needs for a server
 }
 
 // simDifference says where a server has done something else than memory.
@@ -124,18 +125,12 @@ func (r *simReport) WriteText(w io.Writer) error {
 		writeFailure(&b, failed)
 	}
 	if r.verdict() != nil {
-		fmt.Fprintf(&b, "\nreplay    %s\n", r.rerun)
+		fmt.Fprintf(&b, "\nreplay    %s%s\n", r.rerun, r.onServer)
 		if r.failed() != nil {
-			fmt.Fprintf(&b, "shrink    %s --shrink\n", r.shrinkable())
+			fmt.Fprintf(&b, "shrink    %s --shrink\n", r.rerun)
 		}
 	}
 	return writeSimText(w, b.String())
-}
-
-// shrinkable is rerun without the server, on which nothing is shrunk.
-func (r *simReport) shrinkable() string {
-	short, _, _ := strings.Cut(r.rerun, " --store ")
-	return short
 }
 
 func writeLine(b *strings.Builder, name, format string, args ...any) {

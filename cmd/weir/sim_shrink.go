@@ -29,7 +29,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 		return fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)
 	}
 	var tried, kept atomic.Int64
-	shown := startProgress(terminal(s.err), -1, func(bar *progressbar.ProgressBar) {
+	shown := startProgress(s.err, -1, func(bar *progressbar.ProgressBar) {
 		bar.Describe(fmt.Sprintf("shrinking: %d tried, %d smaller", tried.Load(), kept.Load()))
 		_ = bar.RenderBlank()
 	})

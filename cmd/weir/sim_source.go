@@ -80,8 +80,8 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	}
 	defer in.Close() // always nil
 	for _, o := range src.flags.simOutputs() {
-		if in.spare(o.flag, o.name, s.out) != nil {
-			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o.flag, o.name)}
+		if in.spare(o[0], o[1], s.out) != nil {
+			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o[0], o[1])}
 		}
 	}
 	src.scenario, err = sim.Parse(in)
@@ -123,8 +123,8 @@ func (c *simCommand) limits() (all []sim.Limit, err error) {
 	return all, nil
 }
 
-// change puts what the flags say in place of what a scenario says. Expectations about
-// limits that are no longer there go with them.
+// change puts what the flags say in place of what a scenario says. With other limits all
+// expectations go: they were about the old ones.
 func (src *simSource) change(s *sim.Scenario) error {
 	c := src.flags
 	limits, err := c.limits()
@@ -162,6 +162,9 @@ func (src *simSource) seeded(seed uint64) (*sim.Scenario, error) {
 		return &one, nil
 	}
 	one := sim.Generate(seed)
+	if d := src.flags.Duration; d != nil { // what would begin later does not happen
+		one.Faults = slices.DeleteFunc(one.Faults, func(f sim.Fault) bool { return f.At >= *d })
+	}
 	if err := src.change(one); err != nil {
 		return nil, err
 	}

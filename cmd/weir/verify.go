@@ -24,7 +24,7 @@ type verifyCommand struct {
 	Store       string  `placeholder:"URL" help:"The store to check, see above."`
 	Only        string  `name:"run" placeholder:"REGEXP" help:"Run the checks whose names match, such as ^take/ (default: all)."`
 	List        bool    `help:"List the checks with what each demands, and run none."`
-	Quick       bool    `xor:"depth" help:"Less of what is a matter of how often: the same as --checks 20."`
+	Quick       bool    `xor:"depth" help:"Fewer random histories: the same as --checks 20."`
 	Checks      *int    `xor:"depth" placeholder:"N" help:"How many random histories are tried; those of concurrent callers follow (default 100)."`
 	Seed        *uint64 `placeholder:"N" help:"Try the same random histories again (default: others each time)."`
 	ServerClock bool    `help:"On a server: let it tell the time, as in production. What moves the clock is then skipped."`

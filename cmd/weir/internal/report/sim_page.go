@@ -42,16 +42,24 @@ func inTime(r *sim.Result) []sim.FaultResult {
 	return faults
 }
 
+// SimRun is how a scenario was run.
+type SimRun struct {
+	Store   string // the URL, without user and password
+	Differs int    // in how many results events are others than in memory
+	Command string // that runs it again
+}
+
 // SimHTML writes the results of a scenario as one HTML file, which needs nothing else.
-// Equal results have equal bytes. command is what runs the scenario again.
-func SimHTML(w io.Writer, results []*sim.Result, command string) error {
+// Equal results have equal bytes.
+func SimHTML(w io.Writer, results []*sim.Result, ran SimRun) error {
 	if len(results) == 0 {
 		return errNoResults
 	}
 	first := results[0]
 	p := &page{
-		Title: "Simulation: " + show(first.Scenario), About: visible(first.About), Verdict: simVerdict(results), Command: command,
+		Title: "Simulation: " + show(first.Scenario), About: visible(first.About), Verdict: simVerdict(results, ran.Differs), Command: ran.Command,
 		Facts: []fact{
+			{"store", show(ran.Store)},
 			{"seed", strconv.FormatUint(first.Seed, 10)},
 			{"length", chart.Duration(first.DurationMicros)},
 			{"requests", requests(results)},
@@ -148,7 +156,7 @@ func specs(r *sim.Result) (all []string) {
 	return all
 }
 
-func simVerdict(results []*sim.Result) *verdict {
+func simVerdict(results []*sim.Result, differs int) *verdict {
 	violated, missed := 0, 0
 	for _, r := range results {
 		if r.Failure != nil {
@@ -163,13 +171,15 @@ func simVerdict(results []*sim.Result) *verdict {
 	switch {
 	case violated > 0:
 		return &verdict{false, fmt.Sprintf("A rule was violated in %d of %s", violated, count(int64(len(results)), "run"))}
+	case differs > 0:
+		return &verdict{false, fmt.Sprintf("Other events than in memory in %d of %s", differs, count(int64(len(results)), "run"))}
 	case missed > 0:
 		return &verdict{false, "No rule was violated. Not met: " + count(int64(missed), "expectation")}
 	}
 	return &verdict{true, "No rule was violated"}
 }
 
-// failures tells the story of each violation, and what was expected.
+// failures tells the story of each violation.
 func (p *page) failures(results []*sim.Result) error {
 	for _, r := range results {
 		f := r.Failure

@@ -65,7 +65,7 @@ func madeUp() []*sim.Result {
 func simHTML(t *testing.T, results []*sim.Result) string {
 	t.Helper()
 	var b strings.Builder
-	if err := SimHTML(&b, results, "weir sim --seed 7 made-up.yaml"); err != nil {
+	if err := SimHTML(&b, results, SimRun{Store: "memory://", Command: "weir sim --seed 7 made-up.yaml"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -161,7 +161,7 @@ func TestSimPageOfSixteenLimits(t *testing.T) {
 }
 
 func TestNoResultsAreAnError(t *testing.T) {
-	if err := SimHTML(&strings.Builder{}, nil, ""); err == nil {
+	if err := SimHTML(&strings.Builder{}, nil, SimRun{}); err == nil {
 		t.Error("a page of nothing")
 	}
 	if err := SimPlot(t.TempDir()+"/x.svg", nil); err == nil {
