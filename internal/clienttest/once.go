@@ -124,18 +124,38 @@ func deadlineEndsTheWait(t *testing.T, lib *Library) {
 			c := lib.Open(t, At{Addr: s.Addr(), Mode: mode, Answer: time.Minute}).Client
 			Do(t, c, Words("PING"))
 			s.Freeze()
-			short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-			answered := make(chan error)
-			go func() {
-				_, err := c.Do(short, Words("INCR", "k"))
-				answered <- err
-			}()
-			WantClass(t, within(t, answered), "unknown")
-			cancel()
+			for _, callers := range []int{1, 8} { // some share a connection then
+				short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+				until, _ := short.Deadline()
+				for _, ctx := range []context.Context{short, deadlineOnly{context.Background(), until}} {
+					answered := make(chan error)
+					for range callers {
+						go func() {
+							_, err := c.Do(ctx, Words("INCR", "k"))
+							answered <- err
+						}()
+					}
+					for range callers {
+						if class := Class(within(t, answered)); class != "unknown" && class != "not sent" {
+							t.Errorf("%s, %d callers: %s", mode, callers, class)
+						}
+					}
+				}
+				cancel()
+			}
 			s.Thaw()
 		}
 	})
 }
+
+// deadlineOnly is a context that has a deadline and never ends, as a store has it that
+// shares its calls.
+type deadlineOnly struct {
+	context.Context
+	until time.Time
+}
+
+func (d deadlineOnly) Deadline() (time.Time, bool) { return d.until, true }
 
 // within is the answer that must come long before the library would give up.
 func within(tb testing.TB, answered <-chan error) (err error) {

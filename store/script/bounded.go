@@ -10,8 +10,8 @@ import (
 // bounded is the context of a call to the server: it has the deadline of
 // Options.Timeout, and nothing of the callers. A client library may end a whole
 // connection with a call that it gives up, and others of the store may be on it: one
-// caller who leaves must not take them along. It is never cancelled; the libraries
-// look at the deadline.
+// caller who leaves must not take them along. It is never cancelled: a Client has
+// to look at the deadline.
 type bounded struct {
 	context.Context
 	until time.Time

@@ -13,10 +13,15 @@ import (
 // It is used again by later calls, and something that the library started may
 // still hold it then, such as an attempt to dial that came too late: hence the
 // lock. What such a thing may do is ask for Done, which errs on the safe side.
+//
+// A call that waits behind others on a connection is ended by Done alone, one that has
+// the connection to itself by Deadline. So where the parent has a deadline and no Done,
+// one is made, by the first who asks for it: it costs a timer.
 type watch struct {
 	mu     sync.Mutex
 	parent context.Context
 	asked  bool
+	cancel context.CancelFunc // of a Done that was made; nil for none
 }
 
 var _ context.Context = (*watch)(nil)
@@ -24,7 +29,10 @@ var _ context.Context = (*watch)(nil)
 func (w *watch) begin(parent context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.parent, w.asked = parent, false
+	if w.cancel != nil {
+		w.cancel()
+	}
+	w.parent, w.asked, w.cancel = parent, false, nil
 }
 
 // end lets go of the context.
@@ -48,7 +56,15 @@ func (w *watch) ask(passes bool) context.Context {
 func (w *watch) Deadline() (time.Time, bool) { return w.ask(true).Deadline() }
 
 // Done implements context.Context.
-func (w *watch) Done() <-chan struct{} { return w.ask(true).Done() }
+func (w *watch) Done() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = true
+	if until, has := w.parent.Deadline(); has && w.parent.Done() == nil {
+		w.parent, w.cancel = context.WithDeadline(context.WithoutCancel(w.parent), until)
+	}
+	return w.parent.Done()
+}
 
 // Err implements context.Context.
 func (w *watch) Err() error { return w.ask(false).Err() }
