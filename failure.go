@@ -55,16 +55,16 @@ type guard struct {
 
 func newGuard(s store.Store, o *Options) guard {
 	g := guard{mode: o.OnFailure}
-	g.store, g.timeout = inTime(s, o.Timeout)
+	g.store, g.timeout = patience(s, o.Timeout)
 	if o.Local != nil {
-		g.local, g.patient = inTime(o.Local, o.Timeout)
+		g.local, g.patient = patience(o.Local, o.Timeout)
 	}
 	return g
 }
 
-// inTime returns a store and how long its calls may take: 0 for one that never waits,
+// patience returns a store and how long its calls may take: 0 for one that never waits,
 // and for one that watches the time itself.
-func inTime(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
+func patience(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
 	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
 		return s, 0
 	}
@@ -79,10 +79,6 @@ func inTime(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
 
 // ask applies ops, or peeks. cause is the failure that the mode stood in for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
-	// What no store takes must not be answered for one that failed.
-	if err := store.Validate(ops); err != nil {
-		return 0, false, nil, err
-	}
 	at, committed, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, committed, nil, nil
@@ -129,16 +125,27 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 // late gives the error of a call that our own time-out ended its meaning. By
 // the contract of a store nothing was changed, unless it says otherwise.
 func late(ctx, within context.Context, timeout time.Duration, err error) error {
-	ours := within.Err() != nil && ctx.Err() == nil && errors.Is(err, within.Err())
+	ours := ctx.Err() == nil && isOver(within) && !isOver(ctx) && errors.Is(err, context.DeadlineExceeded)
 	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, timeout, err)
 	}
 	return err
 }
 
+// isOver reports whether a context has ended, or is about to: its deadline shows before
+// its timer fires.
+func isOver(ctx context.Context) bool {
+	until, has := ctx.Deadline()
+	return ctx.Err() != nil || has && !time.Now().Before(until)
+}
+
 // stand answers in place of the store, which failed with err, or returns err
 // where the mode does not cover it.
 func (g *guard) stand(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, committed bool, cause, left error) {
+	// What no store takes must not be answered for one that failed.
+	if invalid := store.Validate(ops); invalid != nil {
+		return 0, false, nil, invalid
+	}
 	if g.mode == Closed || ctx.Err() != nil || !isFailure(err) {
 		return 0, false, nil, err
 	}

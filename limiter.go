@@ -166,9 +166,7 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 	var at algorithm.Instant
 	var cause, err error
 	if failed != nil {
-		if err = store.Validate(ops[:]); err == nil {
-			at, _, cause, err = l.stand(ctx, ops[:], take, failed)
-		}
+		at, _, cause, err = l.stand(ctx, ops[:], take, failed)
 	} else {
 		at, _, cause, err = l.guard.ask(ctx, ops[:], take)
 	}

@@ -110,8 +110,11 @@ type Immediate interface {
 type Timed interface {
 	Store
 	// Within returns the same store, with a time-out above 0 for each Apply, Peek
-	// and Reset. What has no answer after it ends as if ctx had ended, but with an
-	// error that matches ErrUnavailable where nothing can have been changed.
+	// and Reset; to close either closes both. It is safe for concurrent use. What
+	// has no answer after timeout ends as if ctx had ended, but with an error that
+	// matches ErrUnavailable where nothing can have been changed, and otherwise
+	// ErrOutcomeUnknown. A type that embeds a Timed store to do more in Apply
+	// needs a Within of its own: the one that it inherits leads past it.
 	Within(timeout time.Duration) Store
 }
 

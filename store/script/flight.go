@@ -140,7 +140,7 @@ func (f *flight) list(args []string, now, least string) ([]string, error) {
 	}
 	args[2] = strconv.Itoa(keys)
 	args = append(args, now, least, "")
-	count := len(args) - 1
+	calls := len(args) - 1
 	clear(f.calls)
 	for i := range f.runs {
 		r := &f.runs[i]
@@ -156,16 +156,16 @@ func (f *flight) list(args []string, now, least string) ([]string, error) {
 			args = f.add(args, limit, r.all(), numbers)
 		}
 	}
-	args[count] = strconv.Itoa(len(f.calls))
+	args[calls] = strconv.Itoa(len(f.calls))
 	for i := range f.runs {
 		r := &f.runs[i]
-		if r.together {
-			args = append(args, "0", strconv.Itoa(r.count), f.index(r.first, 0), strconv.Itoa(f.calls[request{r.first.limits[0], r.all()}]))
+		if p := r.first; r.together {
+			args = append(args, "0", strconv.Itoa(r.count), f.index(p.limits[0], p.ops[0].Request), f.index(p.limits[0], r.all()))
 			continue
 		}
 		args = append(args, strconv.Itoa(r.first.keys))
-		for k := range r.first.ops {
-			args = append(args, f.index(r.first, k))
+		for k, limit := range r.first.limits {
+			args = append(args, f.index(limit, r.first.ops[k].Request))
 		}
 	}
 	return args, nil
@@ -182,9 +182,9 @@ func (f *flight) add(args []string, limit *prepared, asked algorithm.Request, nu
 	return append(args, numbers...)
 }
 
-// index is the call of an op, as text.
-func (f *flight) index(p *pending, op int) string {
-	return strconv.Itoa(f.calls[request{p.limits[op], p.ops[op].Request}])
+// index is the call of a limit and what is asked, as text.
+func (f *flight) index(limit *prepared, asked algorithm.Request) string {
+	return strconv.Itoa(f.calls[request{limit, asked}])
 }
 
 // decode answers the groups from the reply of the list script.

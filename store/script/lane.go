@@ -58,7 +58,9 @@ func (l *lane) send(p *pending) {
 	if f != nil && p.patient() && len(f.groups) == 1 && f.groups[0] == &p.Group {
 		l.mu.Unlock()
 		f.fly() // nobody else is aboard, and the caller waits anyway
-		f = l.land(f)
+		if f = l.land(f); f == nil {
+			return
+		}
 		l.mu.Lock()
 	}
 	l.start(f)
@@ -71,7 +73,7 @@ func (l *lane) start(f *flight) {
 	case f == nil:
 	case l.parked > 0 && !l.closed:
 		l.parked--
-		l.work <- f // there is room: one waits for it
+		l.work <- f // at once, or as soon as one of those that wait runs
 	default:
 		go l.carry(f)
 	}

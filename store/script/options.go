@@ -25,7 +25,7 @@ type Options struct {
 	// without one runs by compare-and-set.
 	Scripts []Source
 
-	// Share bounds how many Applies may travel in one call to the server:
+	// Share bounds how many Applies, or Peeks, may travel in one call to the server:
 	// those that arrive while calls are in flight leave together with the next
 	// one. 0 is 128, 1 switches sharing off, 1000 is the most.
 	Share int
@@ -33,8 +33,8 @@ type Options struct {
 	// InFlight bounds the calls in flight while calls are shared: what arrives
 	// beyond them waits, and travels together. 0 is 2, 100 is the most. Where keys
 	// lie on several servers it counts for each hash tag, and over all of them 64
-	// are the most. With sharing off there is no bound but that of the client
-	// library.
+	// are the most. Applies and Peeks count apart, and never share a call. With
+	// sharing off there is no bound but that of the client library.
 	InFlight int
 
 	// Timeout bounds a call to the server, as the deadline of the context that

@@ -63,7 +63,7 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 			return false, err
 		}
 		p.limits = append(p.limits, limit)
-		p.names = append(p.names, s.name(&op.Slot))
+		p.names = append(p.names, s.nameOf(&op.Slot, limit.source.Kind))
 	}
 	if p.place, err = s.placeOf(p.names); err != nil {
 		p.release()

@@ -20,10 +20,10 @@ func (s *Store) place(name string) string {
 // placeOf is the place of all names, or an error that says which two differ.
 func (s *Store) placeOf(names []string) (string, error) {
 	place := s.place(names[0])
-	for i, name := range names {
+	for i, name := range names[1:] {
 		if s.place(name) != place {
 			return "", fmt.Errorf("script: %w: ops 0 and %d have different hash tags: keys that share a {tag} lie together",
-				store.ErrCrossSlot, i)
+				store.ErrCrossSlot, i+1)
 		}
 	}
 	return place, nil

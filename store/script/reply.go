@@ -13,8 +13,8 @@ import (
 // errReply is a reply that no script gives.
 var errReply = errors.New("script: the reply is not one of the script that was sent")
 
-// DisagreementError says that the Lua of a kind and its Go do not decide alike.
-// Charged says which of the two was carried out.
+// DisagreementError says that the Lua of a kind and its Go do not decide alike. The
+// server has done what the Lua said; Charged reports whether that was to charge.
 type DisagreementError struct {
 	Kind    string // of the op that shows it, or of the first
 	Charged bool

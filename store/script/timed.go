@@ -62,7 +62,8 @@ func inTime(ctx context.Context, timeout time.Duration, f func(ctx context.Conte
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := f(within)
-	ours := within.Err() != nil && ctx.Err() == nil && errors.Is(err, within.Err())
+	ended := over(within)
+	ours := ended != nil && over(ctx) == nil && errors.Is(err, ended)
 	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
 		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, lateError(timeout), err)
 	}
