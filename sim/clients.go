@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math/big"
 	"slices"
-
-	"github.com/weirgo/weir/store"
 )
 
 // clientOf returns the client of a key.
@@ -24,22 +22,6 @@ func (w *world) clientOf(key string) *client {
 	w.known[key] = c
 	w.order = append(w.order, c)
 	return c
-}
-
-// find returns the slot of a place that was used.
-func (w *world) find(place *store.Slot) *slot {
-	for _, l := range w.limits {
-		if l.Name != place.Limit {
-			continue
-		}
-		for _, s := range l.groups {
-			if s != nil && s.key == place.Key {
-				return s
-			}
-		}
-		return w.known[place.Key].slots[l.index]
-	}
-	return nil
 }
 
 // slots returns all slots, as they came.

@@ -30,7 +30,7 @@ func newCurve(l *law, duration int64) curve {
 	}
 	slices.Sort(lengths)
 	lengths = slices.Compact(lengths)
-	c := curve{law: l, lengths: lengths[1:], most: make([]int64, len(lengths)-1)} // the first is 0
+	c := curve{law: l, lengths: lengths, most: make([]int64, len(lengths))}
 	c.worst = Worst{WindowMicros: l.period, LimitUnits: l.limit, BoundUnits: l.halfOpen()}
 	return c
 }

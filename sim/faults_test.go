@@ -201,3 +201,58 @@ func TestTrueTimeAndLocalRules(t *testing.T) {
 		t.Error("the two are not among the rules")
 	}
 }
+
+// TestFailoverOfAForgottenClient: what a replica does not have yet may be of clients that
+// have come to rest since.
+func TestFailoverOfAForgottenClient(t *testing.T) {
+	s := parsed(t, `
+name: spray
+duration: 60s
+limits:
+  - {name: gcra, spec: "gcra:10/1s"}
+server: {lag: 50s}
+traffic:
+  - {name: spray, process: {kind: constant, rate: 2000/1s}, keys: {kind: spray, name: made-up}}
+faults:
+  - {kind: failover, at: 45s}
+`)
+	if r := ran(t, s, nil)[0]; goalOf(r, goalFailoverLost) < 65536 {
+		t.Errorf("%d slots lost an admission", goalOf(r, goalFailoverLost))
+	}
+}
+
+// TestOneFaultDoesNotMoveAnother: a partition leaves the draws of a loss beside it as they
+// are.
+func TestOneFaultDoesNotMoveAnother(t *testing.T) {
+	lost := func(cut int) (which []bool) {
+		s := parsed(t, `
+name: draws
+duration: 1s
+limits:
+  - {name: gcra, spec: "gcra:1000/1s"}
+traffic:
+  - {name: users, process: {kind: constant, rate: 50/1s}, keys: {kind: one}}
+faults:
+  - {kind: loss, rate: 20%}
+`)
+		w, err := newWorld(s, s.Limits, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.close()
+		l := link{world: w, delay: delayOf(s.Network.Delay), draw: w.streams.Stream("link"), loss: w.faults}
+		for i := range 1000 {
+			if l.cut = 0; i < 500 {
+				l.cut = cut
+			}
+			before := w.goals[goalReplyLost]
+			l.send(healing{}, nil)
+			which = append(which, w.goals[goalReplyLost] > before)
+		}
+		return which[500:]
+	}
+	alone, beside := lost(0), lost(1)
+	if !slices.Equal(alone, beside) || !slices.Contains(alone, true) || !slices.Contains(alone, false) {
+		t.Error("a partition moves what is lost after it")
+	}
+}

@@ -66,9 +66,7 @@ func newLoad(w *world, index int) (*load, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: traffic %s: %w", t.Name, err)
 	}
-	if w.clients++; t.Process.Sources > 1 {
-		w.clients += t.Process.Sources
-	}
+	w.clients += t.Process.Clients()
 	l.source = traffic.Until(source, w.end)
 	l.advance()
 	return l, nil

@@ -22,28 +22,33 @@ type link struct {
 func (l *link) send(message, twice action) {
 	w := l.world
 	took := l.delay.Micros(l.draw)
-	if l.cut > 0 || chosen(l.loss) != nil {
+	// All draw, whatever comes of it, so that one fault does not move the draws of
+	// another.
+	lost, late, again := chosen(l.loss), chosen(l.reorder), (*fault)(nil)
+	if twice != nil {
+		again = chosen(l.repeat)
+	}
+	if l.cut > 0 || lost != nil {
 		w.note(Vanished, l.node)
 		w.goals[goalReplyLost] += int64(truth(twice == nil))
 		w.goals[goalRequestLost] += int64(truth(twice != nil))
 		return
 	}
 	arrives := w.now + took
-	if f := chosen(l.reorder); f != nil {
+	if late != nil {
 		w.goals[goalReordered]++
-		arrives += f.draw.Uniform(1, max(1, micros(f.Delay)))
+		arrives += late.draw.Uniform(1, max(1, micros(late.Delay)))
 	} else {
 		arrives = max(arrives, l.last)
 		l.last = arrives
 	}
 	w.queue.plan(arrives, message)
-	if twice != nil && chosen(l.repeat) != nil {
+	if again != nil {
 		w.queue.plan(arrives, twice)
 	}
 }
 
-// chosen draws for each of the faults and returns the first that strikes, or nil. All
-// draw, so that one fault does not move the draws of another.
+// chosen draws for each of the faults and returns the first that strikes, or nil.
 func chosen(faults []*fault) (hit *fault) {
 	for _, f := range faults {
 		if f.draw.Millionths(int64(f.Rate)) && hit == nil {

@@ -10,20 +10,19 @@ import (
 
 // replicate sends a step that was made to the replicas, which make it later, at the
 // same instant.
-func (s *server) replicate(at int64, ops []store.Op) {
-	var changed []store.Op
+func (s *server) replicate(at int64, ops []store.Op, slots []*slot) {
+	step := replicated{due: s.world.now + micros(s.world.scenario.Server.Lag), at: at}
 	for i := range ops {
 		if store.Changes(&ops[i]) {
-			changed = append(changed, store.Op{Slot: ops[i].Slot, Request: ops[i].Request})
+			step.ops = append(step.ops, store.Op{Slot: ops[i].Slot, Request: ops[i].Request})
+			step.slots = append(step.slots, slots[i])
 		}
 	}
-	if changed == nil {
+	if step.ops == nil {
 		return
 	}
-	s.underWay = append(s.underWay, replicated{due: s.world.now + micros(s.world.scenario.Server.Lag), at: at, ops: changed})
-	if err := s.catchUp(s.world.now); err != nil {
-		s.world.broken = err
-	}
+	s.underWay = append(s.underWay, step)
+	s.world.act(s.catchUp(s.world.now))
 }
 
 // catchUp lets the replicas make the steps that have come by a time.
@@ -66,8 +65,7 @@ func (s *server) failOver() error {
 	lost := map[*slot]int64{}
 	var order []*slot
 	for _, step := range s.underWay[s.first:] {
-		for i := range step.ops {
-			slot := w.find(&step.ops[i].Slot)
+		for i, slot := range step.slots {
 			if _, known := lost[slot]; !known {
 				order = append(order, slot)
 			}

@@ -65,8 +65,9 @@ type Counts struct {
 type LimitResult struct {
 	Name string `json:"name"`
 	Spec string `json:"spec"`
-	// Executed counts decisions of the server for this limit, AdmittedUnits what
-	// it charged, whether or not the caller was told.
+	// Executed counts decisions of the server for this limit, ExecutedAllowed
+	// those that allowed; ExecutedUnits is what it charged, whether or not the
+	// caller was told.
 	Executed        int64 `json:"executed"`
 	ExecutedAllowed int64 `json:"executed_allowed"`
 	ExecutedUnits   int64 `json:"executed_units"`

@@ -42,6 +42,7 @@ type replicated struct {
 	due       int64
 	at        int64
 	ops       []store.Op
+	slots     []*slot      // of ops
 	forgotten []store.Slot // nil for a step of ops
 }
 
@@ -169,7 +170,7 @@ func (s *server) decide(node int32, sent int64, ops []store.Op, slots []*slot) (
 	}
 	w.verify(&decision{node: node, given: instant, at: int64(at), ops: ops, slots: slots, committed: committed})
 	if committed && len(s.replicas) > 0 {
-		s.replicate(int64(at), ops)
+		s.replicate(int64(at), ops, slots)
 	}
 	return at, committed, nil
 }

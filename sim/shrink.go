@@ -137,8 +137,8 @@ func (h *shrinker) changed(change func(*Scenario)) bool {
 	return err == nil && string(before) != string(after) && h.try(change)
 }
 
-// duration makes the scenario shorter: by halves, then by eighths. Faults that would lie
-// beyond the end move to just before it.
+// duration makes the scenario shorter: by halves, then by eighths. Faults that would begin
+// after the end are left out.
 func (h *shrinker) duration() (smaller bool) {
 	for _, part := range []time.Duration{2, 8} {
 		for h.best.Duration > time.Millisecond && h.try(func(s *Scenario) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,14 +168,15 @@ func (t *Traffic) check(path string) error {
 		return err
 	}
 	if t.Closed == nil {
-		if t.Process.File != "" {
-			return nil // Run reads it, and says then what is wrong
+		l := t.load()
+		if p := &l.Process; p.Kind == "counts" && p.File != "" && p.Counts == nil {
+			p.File, p.Counts = "", []int64{1} // Run reads the file, and says then what is wrong with it
 		}
-		_, err := traffic.NewSource(t.load(), traffic.Env{})
+		_, err := traffic.NewSource(l, traffic.Env{})
 		return inside(path, err)
 	}
-	if t.Process.Kind != "" {
-		return refuse(path+".process", t.Process.Kind, "absent where closed is given")
+	if !reflect.ValueOf(t.Process).IsZero() {
+		return refuse(path+".process", quoted(t.Process.Kind), "absent where closed is given")
 	}
 	_, keys := traffic.NewKeys(t.Keys, random.New(0).Stream(""))
 	_, costs := traffic.NewCosts(t.Costs, random.New(0).Stream(""))

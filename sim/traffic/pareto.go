@@ -26,7 +26,7 @@ type onOff struct {
 }
 
 func newPareto(p Process, env processEnv) (process, error) {
-	defaults(&p.Sources, 100)
+	p.Sources = p.Clients()
 	defaults(&p.Alpha, 1_400_000)
 	defaults(&p.On, time.Second)
 	defaults(&p.Off, 5*time.Second)

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"io/fs"
 	"time"
 
@@ -121,4 +122,13 @@ func newProcess(p Process, env processEnv) (process, error) {
 	}
 	env.of = "process " + p.Kind
 	return k.build(p, env)
+}
+
+// Clients returns how many clients send: the sources of pareto, and 1 of every other
+// kind.
+func (p Process) Clients() int64 {
+	if p.Kind != "pareto" {
+		return 1
+	}
+	return cmp.Or(p.Sources, 100)
 }
