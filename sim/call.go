@@ -48,8 +48,7 @@ type flight struct {
 	calls   []*call
 	few     [3]*call // calls, where they are not more
 	instant int64    // on the clock of the node, when it was sent
-	arrived bool
-	done    bool // the node does not wait for it any more
+	done    bool     // the node does not wait for it any more
 	refused bool
 }
 

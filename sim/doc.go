@@ -37,7 +37,7 @@
 //
 // # Looking for trouble
 //
-// [Generate] chooses a scenario from a seed, [Explore] runs many, and [Shrink] makes one
+// [Generate] chooses a scenario from a seed, and [Shrink] makes one
 // that violates a rule as small as it can. Keep the scenario, not the seed: its text is
 // complete, and replays as long as the format exists.
 package sim

@@ -65,14 +65,3 @@ func ExampleLoad() {
 }
 
 // What seeds choose is run until something violates a rule.
-func ExampleExplore() {
-	found := false
-	err := sim.Explore(context.Background(), 1, 5, nil, func(s *sim.Scenario, results []*sim.Result) bool {
-		for _, r := range results {
-			found = found || r.Failure != nil
-		}
-		return !found
-	})
-	fmt.Println(found, err)
-	// Output: false <nil>
-}

@@ -78,6 +78,3 @@ var goalNames = [goals]string{
 	goalThrottled:       "client held itself back",
 	goalGaveUp:          "caller gave up",
 }
-
-// GoalNames returns the names of all goals, in the order of Result.Goals.
-func GoalNames() []string { return goalNames[:] }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -111,7 +112,7 @@ func (l *load) beginClosed(streams random.Streams) error {
 	l.keys, errs[0] = traffic.NewKeys(l.Keys, streams.Stream("keys"))
 	l.costs, errs[1] = traffic.NewCosts(l.Costs, streams.Stream("costs"))
 	l.think, errs[2] = traffic.NewDelay(l.Closed.Think)
-	if err := first(errs[:]...); err != nil {
+	if err := cmp.Or(errs[:]...); err != nil {
 		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
 	}
 	l.thinkDraw = streams.Stream("think")
@@ -176,11 +177,7 @@ func (w *world) try(a *attempt) {
 	l := a.load
 	a.tries++
 	w.offered(a)
-	gate := l.gate
-	if a.caller != nil {
-		gate = a.caller.gate
-	}
-	if gate != nil && !gate.Pass(w.now, l.gateDraw) {
+	if gate := a.throttle(); gate != nil && !gate.Pass(w.now, l.gateDraw) {
 		w.goals[goalThrottled]++
 		w.noteAttempt(Dropped, a)
 		w.tell(a, outcome{class: throttled})
@@ -205,11 +202,7 @@ func (w *world) try(a *attempt) {
 func (w *world) done(a *attempt, o outcome) {
 	l := a.load
 	if o.class == admittedNow {
-		gate := l.gate
-		if a.caller != nil {
-			gate = a.caller.gate
-		}
-		if gate != nil {
+		if gate := a.throttle(); gate != nil {
 			gate.Accept(w.now)
 		}
 		w.waited(w.now - a.first)
@@ -250,3 +243,11 @@ func (w *world) leave(a *attempt) {
 }
 
 const neverMicros = int64(algorithm.Never) / 1000
+
+// throttle is that of who asks; nil where there is none.
+func (a *attempt) throttle() *traffic.Gate {
+	if a.caller != nil {
+		return a.caller.gate
+	}
+	return a.load.gate
+}

@@ -15,7 +15,6 @@ const mostProbed = 1000
 
 // probe checks liveness: the traffic is over and every fault is healed.
 func (w *world) probe(ctx context.Context) error {
-	w.probedAt = w.now
 	for _, n := range w.nodes {
 		if !n.batcher.Idle() {
 			w.fail(ruleLiveness, "node %d has %d calls in flight, and nothing is under way any more", n.index, n.batcher.InFlight())
@@ -25,7 +24,6 @@ func (w *world) probe(ctx context.Context) error {
 		w.fail(ruleLiveness, "%d callers wait, and nothing is under way any more", busy)
 	}
 	w.rest()
-	w.probedAt = w.now
 	probed := make([]int, len(w.limits))
 	for _, s := range w.slots() {
 		if probed[s.limit.index]++; probed[s.limit.index] > mostProbed || w.failure != nil {

@@ -90,7 +90,6 @@ func (s *server) newState() (*state, error) {
 // receive takes a call from the network.
 func (s *server) receive(f *flight) {
 	w := s.world
-	f.arrived = true
 	if s.down > 0 {
 		w.noteCall(Refused, f.node.index, len(f.calls))
 		w.goals[goalRefused]++

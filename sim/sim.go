@@ -41,7 +41,8 @@ type Progress struct {
 // read, or a store could not be made or failed where no caller takes its error.
 //
 // The same scenario gives the same results. Run reads no clock and starts no goroutine
-// of its own but coroutines, which run one at a time.
+// of its own but coroutines, which run one at a time. Several Runs may go on at once,
+// also of one scenario, if what is in opts allows it.
 func Run(ctx context.Context, s *Scenario, opts *Options) ([]*Result, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

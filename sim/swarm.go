@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -297,20 +296,4 @@ func (g *generator) fault(s *Scenario, kind string) Fault {
 		some()
 	}
 	return f
-}
-
-// Explore runs the scenarios of n seeds, one after the other, and gives each and its
-// results to look at, until that returns false.
-func Explore(ctx context.Context, seed uint64, n int, opts *Options, look func(*Scenario, []*Result) bool) error {
-	for i := range n {
-		s := Generate(seed + uint64(i))
-		results, err := Run(ctx, s, opts)
-		if err != nil {
-			return fmt.Errorf("sim: seed %d: %w", s.Seed, err)
-		}
-		if !look(s, results) {
-			return nil
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -107,7 +108,7 @@ func (s *Scenario) checkLimits() error {
 
 func (s *Scenario) checkNodes() error {
 	n := &s.Nodes
-	return first(
+	return cmp.Or(
 		whole("nodes.count", n.Count, 0, maxNodes),
 		oneOf("nodes.on_failure", n.OnFailure, failureModes...),
 		span("nodes.timeout", n.Timeout, 0, maxWait),
@@ -125,7 +126,7 @@ func (s *Scenario) checkServer() error {
 	if s.Network.Reply != nil {
 		_, reply = traffic.NewDelay(*s.Network.Reply)
 	}
-	return first(
+	return cmp.Or(
 		inside("network.delay", delay),
 		inside("network.reply", reply),
 		inside("server.service", service),
@@ -156,7 +157,7 @@ func (t *Traffic) check(path string) error {
 	if t.Throttle != nil {
 		_, throttle = traffic.NewGate(*t.Throttle)
 	}
-	err := first(
+	err := cmp.Or(
 		span(path+".start", t.Start, 0, longest),
 		whole(path+".count", t.Count, 0, random.Max),
 		inside(path+".retry", retry),
@@ -180,7 +181,7 @@ func (t *Traffic) check(path string) error {
 	}
 	_, keys := traffic.NewKeys(t.Keys, random.New(0).Stream(""))
 	_, costs := traffic.NewCosts(t.Costs, random.New(0).Stream(""))
-	return first(inside(path+".closed", t.Closed.Check()), inside(path+".keys", keys), inside(path+".costs", costs))
+	return cmp.Or(inside(path+".closed", t.Closed.Check()), inside(path+".keys", keys), inside(path+".costs", costs))
 }
 
 func (t *Traffic) load() traffic.Load {
@@ -198,15 +199,6 @@ func (s *Scenario) checkExpect() error {
 			return refuse(path+".metric", strconv.Quote(e.Metric), "one of "+strings.Join(Metrics(), ", "))
 		case e.Min == nil && e.Max == nil:
 			return refuse(path, "without min and max", "a bound")
-		}
-	}
-	return nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -84,7 +85,7 @@ func (f *Fault) check(path string, s *Scenario) error {
 	if f.Kind == faultClock && f.Of != ofNodes && f.Nodes != nil {
 		return refuse(path+".nodes", f.Nodes, "absent where the clock is the server's")
 	}
-	return first(
+	return cmp.Or(
 		span(path+".at", f.At, 0, s.Duration-time.Microsecond),
 		span(path+".for", f.For, 0, longest),
 		oneOf(path+".direction", f.Direction, requests, replies, both),

@@ -58,14 +58,13 @@ type world struct {
 	over      bool
 	broken    error
 
-	checks   map[string]bool // nil is all
-	failure  *Failure
-	goals    [goals]int64
-	retries  RetryAfter
-	series   series
-	waits    waits
-	fair     fairness
-	probedAt int64
+	checks  map[string]bool // nil is all
+	failure *Failure
+	goals   [goals]int64
+	retries RetryAfter
+	series  series
+	waits   waits
+	fair    fairness
 
 	lastAt           int64 // the latest instant of a decision
 	latest, earliest int64 // how far the clocks of decisions were ahead

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +89,7 @@ func repliesReachTheirCallers(t *testing.T, lib *Library) {
 			p := servertest.NewProxy(t, s.Addr())
 			c := lib.Open(t, At{Addr: p.Addr(), Mode: mode}).Client
 			var callers sync.WaitGroup
+			var answers atomic.Int64
 			for n := range 16 {
 				callers.Go(func() {
 					random := rand.New(rand.NewPCG(1, uint64(n)))
@@ -107,11 +109,16 @@ func repliesReachTheirCallers(t *testing.T, lib *Library) {
 						reply, err := c.Do(ctx, &script.Command{Args: []string{"EVAL", "return ARGV[1]", "1", "k", want}, Key: 3})
 						if cancel(); err == nil && reply != want {
 							t.Errorf("%s: %q for %q", mode, reply, want)
+						} else if err == nil {
+							answers.Add(1)
 						}
 					}
 				})
 			}
 			callers.Wait()
+			if n := answers.Load(); n < 16*100/4 {
+				t.Errorf("%s: %d answers: this test shows nothing", mode, n)
+			}
 			// A connection that was cut last may fail one more.
 			Await(t, "an answer in the end", func() bool {
 				reply, err := c.Do(context.Background(), Words("ECHO", "still there"))
