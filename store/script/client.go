@@ -40,8 +40,8 @@ type Redialer interface {
 	Client
 	// Redial ends the connections that wait for their next command, so that it
 	// dials anew. It is called after an error reply that says that the server is
-	// not the primary, or not yet: not for each of them, and for one at a time.
-	// It returns when ctx has ended.
+	// not the primary, or not yet: not for each of them, for one at a time, and on
+	// a goroutine of its own. It returns when ctx has ended.
 	Redial(ctx context.Context)
 }
 

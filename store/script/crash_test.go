@@ -172,8 +172,8 @@ func TestCallsInFlightAreBoundedOverAllPlaces(t *testing.T) {
 		if most.Load() != maxFlying || admitted.Load() < 2000 || left.Load() == 0 {
 			t.Errorf("at most %d in flight, want %d; %d admitted, %d left", most.Load(), maxFlying, admitted.Load(), left.Load())
 		}
-		if len(s.takes.batchers) != 0 || s.takes.flying != 0 {
-			t.Errorf("%d batchers are left, %d in flight", len(s.takes.batchers), s.takes.flying)
+		if len(s.takes.places.known) != 0 || s.takes.flying != 0 {
+			t.Errorf("%d batchers are left, %d in flight", len(s.takes.places.known), s.takes.flying)
 		}
 	})
 }

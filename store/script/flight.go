@@ -12,7 +12,7 @@ import (
 // flight is one call to the server.
 type flight struct {
 	lane   *lane
-	place  string
+	place  *place
 	groups []*Group
 	sent   Command
 	runs   []run

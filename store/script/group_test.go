@@ -27,18 +27,17 @@ type decided struct {
 // and returns them when they are answered.
 func depart(t *testing.T, l *lane, groups ...[]store.Op) (aboard []*pending) {
 	t.Helper()
-	b := NewBatcher(l.batch)
 	l.mu.Lock()
-	l.batchers[""] = b
+	at := l.places.find("", l.batch)
 	for _, ops := range groups {
 		p := l.pending(context.Background(), 0, ops)
 		if scripted, err := p.prepare(l.store); err != nil || !scripted {
 			t.Fatal(scripted, err)
 		}
-		b.Enqueue(&p.Group)
+		at.Enqueue(&p.Group)
 		aboard = append(aboard, p)
 	}
-	f := l.flush("", b)
+	f := l.flush(at)
 	if f == nil || len(f.groups) != len(groups) {
 		t.Fatal("the groups do not leave together")
 	}

@@ -14,14 +14,13 @@ type lane struct {
 	takes bool
 	batch BatchLimits
 
-	mu       sync.Mutex
-	batchers map[string]*Batcher // by place; see Store.place
-	flying   int                 // calls in flight, of all places
-	held     []string            // places that wait for one of them to land, in order
-	closed   bool
-	flights  sync.WaitGroup
-	parked   int          // goroutines that wait for work
-	work     chan *flight // closed with the lane
+	mu      sync.Mutex
+	places  places
+	flying  int // calls in flight, of all places
+	closed  bool
+	flights sync.WaitGroup
+	parked  int          // goroutines that wait for work
+	work    chan *flight // closed with the lane
 
 	pendings sync.Pool // of *pending
 	idle     sync.Pool // of *flight
@@ -33,7 +32,7 @@ func (l *lane) init(s *Store, takes bool) {
 	if s.opts.Share == 1 {
 		l.batch.InFlight = math.MaxInt
 	}
-	l.batchers = make(map[string]*Batcher)
+	l.places.known = make(map[string]*place)
 	l.work = make(chan *flight, maxParked)
 	l.pendings.New = func() any { return newPending(l) }
 	l.idle.New = func() any { return newFlight(l) }
@@ -48,13 +47,9 @@ func (l *lane) send(p *pending) {
 		p.answer(0, false, store.ErrClosed)
 		return
 	}
-	b := l.batchers[p.place]
-	if b == nil {
-		b = NewBatcher(l.batch)
-		l.batchers[p.place] = b
-	}
-	b.Enqueue(&p.Group)
-	f := l.flush(p.place, b)
+	at := l.places.find(p.place, l.batch)
+	at.Enqueue(&p.Group)
+	f := l.flush(at)
 	if f != nil && p.patient() && len(f.groups) == 1 && f.groups[0] == &p.Group {
 		l.mu.Unlock()
 		f.fly() // nobody else is aboard, and the caller waits anyway
@@ -109,18 +104,18 @@ func (l *lane) carry(f *flight) {
 const maxFlying = 64
 
 // flush returns the next call of a place to make, if one is to be made now.
-func (l *lane) flush(place string, b *Batcher) *flight {
-	if place != "" && l.batch.Groups > 1 && l.flying >= maxFlying {
-		l.held = append(l.held, place)
+func (l *lane) flush(at *place) *flight {
+	if at.tag != "" && l.batch.Groups > 1 && l.flying >= maxFlying {
+		l.places.hold(at)
 		return nil
 	}
 	f := l.idle.Get().(*flight)
-	f.groups = b.Flush(f.groups[:0])
+	f.groups = at.Flush(f.groups[:0])
 	if len(f.groups) == 0 {
 		l.idle.Put(f)
 		return nil
 	}
-	f.place = place
+	f.place = at
 	l.flying++
 	l.flights.Add(1)
 	return f
@@ -131,34 +126,26 @@ func (l *lane) flush(place string, b *Batcher) *flight {
 func (l *lane) land(f *flight) (next *flight) {
 	l.mu.Lock()
 	l.flying--
-	b := l.batchers[f.place]
-	b.Reply()
-	if len(l.held) > 0 {
-		l.held = append(l.held, f.place)
-	} else {
-		next = l.flush(f.place, b)
+	own := f.place
+	own.Reply()
+	switch {
+	case own.Idle():
+		l.places.leave(own)
+	case len(l.places.held) > 0:
+		l.places.hold(own)
+	default:
+		next = l.flush(own)
 	}
-	for next == nil && len(l.held) > 0 {
-		place := l.held[0]
-		l.held = l.held[1:]
-		if b := l.batchers[place]; b != nil {
-			next = l.flush(place, b)
-			l.forget(place, b)
-		}
+	for next == nil && len(l.places.held) > 0 {
+		first := l.places.release()
+		next = l.flush(first)
+		l.places.leave(first)
 	}
-	l.forget(f.place, b)
 	l.mu.Unlock()
+	f.place = nil
 	l.idle.Put(f)
 	l.flights.Done()
 	return next
-}
-
-// forget drops the batcher of a place at which nothing is left to do: there are as many
-// places as keys.
-func (l *lane) forget(place string, b *Batcher) {
-	if place != "" && b.Idle() && l.batchers[place] == b {
-		delete(l.batchers, place)
-	}
 }
 
 // wait returns the answer to p and writes the Outcomes to ops. A caller whose time is
@@ -175,10 +162,10 @@ func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error)
 		return p.result(ops)
 	}
 	l.mu.Lock()
-	b := l.batchers[p.place]
-	waiting := b != nil && b.Cancel(&p.Group)
+	at := l.places.known[p.place]
+	waiting := at != nil && at.Cancel(&p.Group)
 	if waiting {
-		l.forget(p.place, b)
+		l.places.leave(at)
 	}
 	drained := !waiting && p.state == groupIdle
 	l.mu.Unlock()
@@ -213,8 +200,8 @@ func (l *lane) close() {
 		close(l.work)
 	}
 	var left []*Group
-	for _, b := range l.batchers {
-		left = append(left, b.Drain()...)
+	for _, at := range l.places.known {
+		left = append(left, at.Drain()...)
 	}
 	l.mu.Unlock()
 	for _, g := range left {

@@ -45,8 +45,8 @@ func wantNoBatchers(t *testing.T, s *Store) {
 	synctest.Wait()
 	for _, l := range []*lane{&s.takes, &s.looks} {
 		l.mu.Lock()
-		if len(l.batchers) != 0 {
-			t.Errorf("%d batchers are left when all is answered", len(l.batchers))
+		if len(l.places.known) != 0 {
+			t.Errorf("%d batchers are left when all is answered", len(l.places.known))
 		}
 		l.mu.Unlock()
 	}
@@ -161,8 +161,8 @@ func TestKeysOfTwoTagsAreRefused(t *testing.T) {
 		}
 	}
 	for _, l := range []*lane{&s.takes, &s.looks} {
-		if len(l.batchers) != 0 {
-			t.Errorf("%d batchers for what was refused", len(l.batchers))
+		if len(l.places.known) != 0 {
+			t.Errorf("%d batchers for what was refused", len(l.places.known))
 		}
 	}
 }
@@ -307,4 +307,43 @@ func TestResetIsOneCommandForEachTag(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPlacesOfThoseWhoGaveUpDoNotPileUp: while calls hang, callers of new keys come and
+// leave, each twice.
+func TestPlacesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
+	heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+		var callers []*caller
+		var calls []*heldCall
+		for i := range maxFlying {
+			callers = append(callers, start(s, true, fmt.Sprint(i)))
+			calls = append(calls, h.next(t))
+		}
+		stays := start(s, true, "stays")
+		for i := range 1000 {
+			for range 2 {
+				leaves := start(s, true, fmt.Sprint("leaves ", i))
+				synctest.Wait()
+				leaves.cancel()
+				leaves.wantError(t, "leaves", nil, context.Canceled)
+			}
+		}
+		synctest.Wait()
+		if known, held := len(s.takes.places.known), len(s.takes.places.held); known > maxFlying+4 || held > 4 {
+			t.Errorf("%d places are known, %d held, for %d calls and one caller", known, held, maxFlying)
+		}
+		h.none(t)
+		calls[0].admit()
+		calls = append(calls[1:], h.next(t))
+		for _, call := range calls {
+			call.admit()
+		}
+		for _, c := range append(callers, stays) {
+			c.wantAdmitted(t, c.ops[0].Key)
+		}
+		synctest.Wait()
+		if p := &s.takes.places; len(p.known) != 0 || len(p.held) != 0 || len(p.spare) > maxSpare {
+			t.Errorf("at rest %d places are known, %d held, %d spare", len(p.known), len(p.held), len(p.spare))
+		}
+	})
 }

@@ -12,7 +12,8 @@ import (
 type redialer struct {
 	client Redialer // nil where the client is not
 	mu     sync.Mutex
-	last   time.Time // guarded by mu
+	busy   bool      // somebody is at it
+	last   time.Time // the end of the last one
 }
 
 const (
@@ -23,41 +24,44 @@ const (
 	redialTime = time.Second
 )
 
-// do sends a command. All that the store sends goes this way.
+// do sends a command. All that the store sends goes this way. A redial does not keep
+// the answer: its caller may not have so long, and knows by it that nothing was done.
 func (s *Store) do(ctx context.Context, c *Command) (reply string, err error) {
 	reply, err = s.client.Do(ctx, c)
-	if err != nil {
-		s.redialer.after(ctx, err)
+	if err != nil && s.redialer.begin(err) && s.depart() {
+		go func() {
+			defer s.calls.Done()
+			s.redialer.redial()
+		}()
 	}
 	return reply, err
 }
 
-// after redials if err is the answer of a wrong server.
-func (r *redialer) after(ctx context.Context, err error) {
+// begin reports whether err is the answer of a wrong server, and the time for a redial.
+func (r *redialer) begin(err error) bool {
 	var answer *ServerError
 	if r.client == nil || !errors.As(err, &answer) {
-		return
+		return false
 	}
 	switch answer.Code() {
 	case "READONLY", "MASTERDOWN", "LOADING":
 	default:
-		return
+		return false
 	}
-	if !r.mu.TryLock() {
-		return // somebody is at it
-	}
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.last) < redialPause {
-		return
+	if r.busy || time.Since(r.last) < redialPause {
+		return false
 	}
-	defer func() { r.last = time.Now() }()
-	// The caller may be waiting. What is left when its time is up is for the next.
-	// ctx has a deadline and does not end by itself; see bounded.
-	most := redialTime
-	if until, has := ctx.Deadline(); has {
-		most = min(most, time.Until(until))
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	r.busy = true
+	return true
+}
+
+func (r *redialer) redial() {
+	ctx, cancel := context.WithTimeout(context.Background(), redialTime)
 	defer cancel()
 	r.client.Redial(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.busy, r.last = false, time.Now()
 }

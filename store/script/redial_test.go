@@ -53,12 +53,12 @@ func dialling(t *testing.T, d *dialler, opts *Options, f func(t *testing.T, s *S
 	synctest.Test(t, func(t *testing.T) { f(t, open(t, d, opts)) })
 }
 
-// fail makes a call that must fail, after so long.
-func fail(t *testing.T, s *Store, after time.Duration) {
+// fail makes a call that must fail at once.
+func fail(t *testing.T, s *Store) {
 	t.Helper()
 	begin := time.Now()
-	if _, _, err := s.Apply(t.Context(), oneOp("k", windowOf10)); err == nil || time.Since(begin) != after {
-		t.Errorf("%v after %v, want an error after %v", err, time.Since(begin), after)
+	if _, _, err := s.Apply(t.Context(), oneOp("k", windowOf10)); !errors.Is(err, store.ErrUnavailable) || time.Since(begin) != 0 {
+		t.Errorf("%v after %v, want ErrUnavailable at once", err, time.Since(begin))
 	}
 }
 
@@ -92,6 +92,7 @@ func TestWrongServersAreRedialled(t *testing.T) {
 				time.Sleep(redialPause) // of the bubble
 				d.err, d.redials = err, nil
 				_ = call() // what it means is tested elsewhere
+				synctest.Wait()
 				if got := len(d.redials) == 1; got != want || len(d.redials) > 1 {
 					t.Errorf("%s after %v: %d redials, want one: %v", name, err, len(d.redials), want)
 				}
@@ -113,6 +114,8 @@ func TestRedialsPause(t *testing.T) {
 					t.Errorf("%s: no error", name)
 				}
 			}
+			time.Sleep(d.takes)
+			synctest.Wait()
 			if len(d.redials) != redials {
 				t.Errorf("%d redials, want %d", len(d.redials), redials)
 			}
@@ -125,65 +128,53 @@ func TestRedialsPause(t *testing.T) {
 	})
 }
 
-// TestOneRedialsAtATime: the others have their errors at once.
-func TestOneRedialsAtATime(t *testing.T) {
-	d := &dialler{err: answer("MASTERDOWN"), takes: 500 * time.Millisecond}
-	dialling(t, d, &Options{Share: 1}, func(t *testing.T, s *Store) {
-		first := make(chan struct{})
-		go func() {
-			defer close(first)
-			fail(t, s, d.takes)
-		}()
-		synctest.Wait()
-		for range 10 {
-			fail(t, s, 0)
-			time.Sleep(40 * time.Millisecond)
-		}
-		<-first
-		fail(t, s, 0) // in the pause
-		if len(d.redials) != 1 {
-			t.Errorf("%d redials, want 1", len(d.redials))
-		}
-	})
-}
-
-// TestRedialIsBounded: by a second, and by what is left of the time of the call. Then
-// its context has ended, which is what a Redialer looks at.
-func TestRedialIsBounded(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{
-		0: redialTime, time.Hour: redialTime, redialTime: redialTime, redialTime - 1: redialTime - 1, 300 * time.Millisecond: 300 * time.Millisecond,
-	} {
-		d := &dialler{err: answer("READONLY"), takes: time.Minute}
-		dialling(t, d, &Options{Timeout: timeout}, func(t *testing.T, s *Store) {
-			begin := time.Now()
-			for range 2 { // one that is cut short is followed by a pause, too
-				if _, _, err := s.Apply(context.Background(), oneOp("k", windowOf10)); !errors.Is(err, store.ErrUnavailable) {
-					t.Errorf("Timeout %v: %v", timeout, err)
-				}
+// TestCallersDoNotWaitForARedial: they have their errors at once, those who come
+// meanwhile too, and one redials at a time.
+func TestCallersDoNotWaitForARedial(t *testing.T) {
+	for _, share := range []int{0, 1} {
+		d := &dialler{err: answer("MASTERDOWN"), takes: 500 * time.Millisecond}
+		dialling(t, d, &Options{Share: share}, func(t *testing.T, s *Store) {
+			for range 12 {
+				fail(t, s)
+				time.Sleep(40 * time.Millisecond)
 			}
-			if took := time.Since(begin); took != want || len(d.redials) != 1 || d.redials[0].took != want {
-				t.Errorf("Timeout %v: %v for redials of %v, want one of %v", timeout, took, d.redials, want)
+			time.Sleep(redialPause)
+			fail(t, s) // in the pause
+			synctest.Wait()
+			if len(d.redials) != 1 {
+				t.Errorf("%d redials, want 1", len(d.redials))
 			}
 		})
 	}
 }
 
-// TestCallersNeedNotWaitForARedial: a caller leaves at the end of its own context, and
-// the redial goes on.
-func TestCallersNeedNotWaitForARedial(t *testing.T) {
-	d := &dialler{err: answer("READONLY"), takes: 500 * time.Millisecond}
+// TestRedialIsBounded: by a second, whatever the time of a call. Then its context has
+// ended, which is what a Redialer looks at. One that was cut short is followed by a
+// pause, too.
+func TestRedialIsBounded(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Hour, 300 * time.Millisecond} {
+		d := &dialler{err: answer("READONLY"), takes: time.Minute}
+		dialling(t, d, &Options{Timeout: timeout}, func(t *testing.T, s *Store) {
+			fail(t, s)
+			time.Sleep(redialTime)
+			synctest.Wait()
+			fail(t, s)
+			time.Sleep(redialPause - 1)
+			if len(d.redials) != 1 || d.redials[0].took != redialTime {
+				t.Errorf("Timeout %v: redials of %v, want one of %v", timeout, d.redials, redialTime)
+			}
+		})
+	}
+}
+
+// TestCloseWaitsForARedial: nothing of the store runs when it is closed.
+func TestCloseWaitsForARedial(t *testing.T) {
+	d := &dialler{err: answer("LOADING"), takes: 500 * time.Millisecond}
 	dialling(t, d, nil, func(t *testing.T, s *Store) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
 		begin := time.Now()
-		_, _, err := s.Apply(ctx, oneOp("k", windowOf10))
-		if took := time.Since(begin); took != 10*time.Millisecond || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v after %v", err, took)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if len(d.redials) != 1 || d.redials[0].took != d.takes {
-			t.Errorf("redials of %v, want one of %v", d.redials, d.takes)
+		fail(t, s)
+		if err := s.Close(); err != nil || time.Since(begin) != d.takes {
+			t.Errorf("closed after %v (%v), want after %v", time.Since(begin), err, d.takes)
 		}
 	})
 }
