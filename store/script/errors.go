@@ -35,6 +35,9 @@ var refusals = map[string]bool{
 	"NOPROTO":     true, // the protocol version is not known
 }
 
+// writeRefusals are those of refusals that concern writes alone.
+var writeRefusals = map[string]bool{"READONLY": true, "OOM": true, "NOREPLICAS": true, "MISCONF": true}
+
 // explain gives an error of a call its meaning. writes says whether the call could
 // have changed anything: what was not answered is unknown only then.
 func explain(verb string, err error, writes bool) error {

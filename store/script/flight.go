@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"iter"
 	"math"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 // flight is one call to the server.
 type flight struct {
 	lane   *lane
+	takes  bool // as the lane does, but for the look at a call that was refused
 	place  *place
 	groups []*Group
 	sent   Command
@@ -43,7 +45,18 @@ func newFlight(l *lane) *flight {
 func (f *flight) fly() {
 	var reply string
 	var err error
+	f.takes = f.lane.takes
 	crash := caught(func() { reply, err = f.call() })
+	if f.takes && len(f.groups) > 1 && writeRefused(err) {
+		f.takes = false
+		for _, g := range f.groups {
+			g.call.refusal = explain(f.lane.verb(), err, true)
+		}
+		var lookErr error
+		if crash = caught(func() { reply, lookErr = f.call() }); lookErr == nil {
+			err = nil
+		}
+	}
 	switch {
 	case crash != nil:
 		for _, g := range f.groups {
@@ -63,7 +76,15 @@ func (f *flight) fly() {
 	clear(f.groups)
 	clear(f.sent.Args) // the keys are not kept
 	clear(f.runs)
-	clear(f.last)
+	clear(f.last) // which has keys too
+}
+
+// writeRefused reports whether a server has refused a call for what it writes. Alone,
+// a group that writes nothing, such as one that is denied, would have been answered. So
+// it is in company: by a look at all of them.
+func writeRefused(err error) bool {
+	var reply *ServerError
+	return errors.As(err, &reply) && writeRefusals[reply.Code()]
 }
 
 // lone reports whether the call is one op.
@@ -80,26 +101,27 @@ func (f *flight) call() (reply string, err error) {
 		p := f.groups[0].call
 		args := append(f.sent.Args[:0], "", "", "1", p.names[0], now, s.least())
 		f.sent.Args = append(args, p.numbers[0]...)
-		return s.eval(ctx, p.limits[0].source.lone.program(f.lane.takes), &f.sent)
+		return s.eval(ctx, p.limits[0].source.lone.program(f.takes), &f.sent)
 	}
 	f.join()
 	f.sent.Args, err = f.list(f.sent.Args[:0], now, s.least())
 	if err != nil {
 		return "", notSent{err}
 	}
-	return s.eval(ctx, s.list.program(f.lane.takes), &f.sent)
+	return s.eval(ctx, s.list.program(f.takes), &f.sent)
 }
 
 // join makes runs of the groups.
 func (f *flight) join() {
 	f.runs = f.runs[:0]
+	clear(f.last)
 	for _, g := range f.groups {
 		p := g.call
 		p.next = nil
 		if i, known := f.last[p.names[0]]; known && f.joins(&f.runs[i], p) {
 			r := &f.runs[i]
 			r.final.next, r.final, r.count = p, p, r.count+1
-			r.together = f.lane.takes
+			r.together = f.takes
 			continue
 		}
 		for _, name := range p.names {
@@ -118,7 +140,7 @@ func (f *flight) joins(r *run, p *pending) bool {
 	if p.keys != 1 || q.keys != 1 || p.limits[0] != q.limits[0] || p.ops[0].Request != q.ops[0].Request {
 		return false
 	}
-	if !f.lane.takes {
+	if !f.takes {
 		return true
 	}
 	source, asked := p.limits[0].source, p.ops[0].Request

@@ -29,6 +29,7 @@ type pending struct {
 	at        algorithm.Instant
 	committed bool
 	err       error
+	refusal   error // of the call, where what comes is the reply of a look instead
 	crash     *crash
 }
 
@@ -80,7 +81,7 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.place, p.next, p.err, p.state = nil, "", nil, nil, groupIdle
+	p.ctx, p.place, p.next, p.err, p.refusal, p.state = nil, "", nil, nil, nil, groupIdle
 	p.lane.pendings.Put(p)
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
@@ -60,4 +62,60 @@ func TestServerThatRefusesWritesHasWrittenNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRefusedWritesAreThoseOfTheirGroupsAlone: who is denied, or only looks, or has a
+// corrupt key, is answered in the company of those whose writes are refused as alone.
+func TestRefusedWritesAreThoseOfTheirGroupsAlone(t *testing.T) {
+	kinds := kindsOfGroups(t)
+	for name, settings := range map[string][]string{
+		"out of memory": {"CONFIG", "SET", "maxmemory", "1"},
+		"a replica":     {"REPLICAOF", "127.0.0.1", "1"},
+		"no replicas":   {"CONFIG", "SET", "min-replicas-to-write", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
+				w := dialWire(t, server)
+				s := open(t, w, &Options{Clock: &handClock{at: 5}})
+				var groups [][]store.Op
+				for i := range kinds {
+					// Numbers of one remainder have one kind. Of i nothing is left.
+					full, fresh, corrupt := i, i+len(kinds), i+2*len(kinds)
+					for together(t, &s.takes, groupOf(kinds, "", nil, full))[0].Committed {
+					}
+					w.ask(t, "SET", s.name(&groupOf(kinds, "", nil, corrupt)[0].Slot), "no state")
+					groups = append(groups,
+						groupOf(kinds, "", nil, fresh),
+						groupOf(kinds, "", nil, full), groupOf(kinds, "", nil, full), // alike
+						groupOf(kinds, "", map[int]int64{full: 0}, full),
+						groupOf(kinds, "", map[int]int64{fresh: 100}, fresh),
+						groupOf(kinds, "", nil, fresh, full),
+						groupOf(kinds, "", nil, corrupt),
+					)
+				}
+				server.Do(settings...)
+				company := together(t, &s.takes, groups...)
+				for i, ops := range groups {
+					alone := together(t, &s.takes, ops)[0]
+					wantMeaning(t, fmt.Sprint("group ", i), company[i].Err, meaningOf(alone.Err), nil)
+					company[i].Err, alone.Err = nil, nil
+					if diff := cmp.Diff(alone, company[i]); diff != "" {
+						t.Errorf("group %d (-alone +in company):\n%s", i, diff)
+					}
+				}
+				if company[0].Committed || company[1].Outcomes[0].RetryAfter == 0 || !company[3].Committed {
+					t.Errorf("%+v, %+v, %+v: want nothing, a denial and a look", company[0], company[1], company[3])
+				}
+			})
+		})
+	}
+}
+
+// meaningOf is the one of meanings that err has.
+func meaningOf(err error) error {
+	i := slices.IndexFunc(meanings, func(meaning error) bool { return errors.Is(err, meaning) })
+	if i < 0 {
+		return nil
+	}
+	return meanings[i]
 }

@@ -1,8 +1,10 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +86,10 @@ func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
 		p.answer(0, false, err)
 		return
 	}
+	if p.refusal != nil && verdict == '+' && slices.ContainsFunc(p.ops, func(op store.Op) bool { return store.Changes(&op) }) {
+		p.answer(0, false, p.refusal)
+		return
+	}
 	p.answer(at, verdict == '+', nil)
 }
 
@@ -117,7 +123,7 @@ func (p *pending) step(at algorithm.Instant, verdict byte) error {
 }
 
 func (p *pending) disagreement(op int, verdict byte) error {
-	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes}
+	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes && p.refusal == nil}
 }
 
 // refused is the error of a group that was not decided: a mark, and the number of
@@ -137,7 +143,9 @@ func (p *pending) refused(reply string) error {
 }
 
 // garbled is the error of a reply that says nothing.
-func (p *pending) garbled() error { return explain(p.lane.verb(), errReply, p.lane.takes) }
+func (p *pending) garbled() error {
+	return cmp.Or(p.refusal, explain(p.lane.verb(), errReply, p.lane.takes))
+}
 
 // corrupt says that a state is not one of its kind. It shows neither the key nor
 // what is stored: both may be personal data.
