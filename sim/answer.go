@@ -204,37 +204,39 @@ func (s *series) tell(now int64, o outcome) {
 // waits counts how long requests waited until they were admitted, in steps of 1, 2 and 5.
 type waits struct{ counts [40]int64 }
 
-// waitBound returns the upper bound of a bucket, in µs; −1 for the last.
-func waitBound(i int) int64 {
-	if i == 0 {
-		return 0
-	}
-	if i == len(waits{}.counts)-1 {
-		return -1
-	}
-	bound := [...]int64{1, 2, 5}[(i-1)%3]
-	for range (i - 1) / 3 {
-		bound *= 10
-	}
-	return bound
-}
-
-func (w *waits) add(wait int64) {
-	i, scale := 0, int64(1)
-	for last := len(w.counts) - 1; i < last; i++ {
-		if i == 0 {
-			if wait == 0 {
-				break
-			}
-			continue
-		}
-		bound := scale * [...]int64{1, 2, 5}[(i-1)%3]
-		if wait <= bound {
-			break
-		}
-		if (i-1)%3 == 2 {
+// waitBounds are the upper bounds of all buckets but the last, in µs: 0, 1, 2, 5, 10, …
+var waitBounds = func() (bounds [len(waits{}.counts) - 1]int64) {
+	scale := int64(1)
+	for i := 1; i < len(bounds); i++ {
+		bounds[i] = scale * [...]int64{1, 2, 5}[(i-1)%3]
+		if i%3 == 0 {
 			scale *= 10
 		}
 	}
+	return bounds
+}()
+
+func (w *waits) add(wait int64) {
+	i := 0
+	for i < len(waitBounds) && wait > waitBounds[i] {
+		i++
+	}
 	w.counts[i]++
+}
+
+// result returns the buckets up to the last that holds something.
+func (w *waits) result() []WaitBucket {
+	var all []WaitBucket
+	full := 0
+	for i, n := range w.counts {
+		bound := int64(-1)
+		if i < len(waitBounds) {
+			bound = waitBounds[i]
+		}
+		all = append(all, WaitBucket{bound, n})
+		if n > 0 {
+			full = len(all)
+		}
+	}
+	return all[:full]
 }

@@ -14,8 +14,7 @@ func (w *world) clientOf(key string) *client {
 	if len(w.known) >= 2*w.fair.most() {
 		w.tidy()
 	}
-	c := &client{key: key, hash: hashOf(key), slots: make([]*slot, len(w.limits))}
-	c.Key = key
+	c := &client{Client: Client{Key: key}, hash: hashOf(key), slots: make([]*slot, len(w.limits))}
 	for i, l := range w.limits {
 		c.slots[i] = l.slotOf(key, c.hash, w)
 	}
@@ -67,7 +66,7 @@ func (w *world) tidy() {
 			return false
 		}
 		w.fair.add(c)
-		delete(w.known, c.key)
+		delete(w.known, c.Key)
 		return true
 	})
 	w.fair.grown = len(w.order)

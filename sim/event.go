@@ -108,8 +108,8 @@ func (j *journal) next() *Event {
 	return e
 }
 
-// add counts an event. Faults are left out of the digest: what they do is in it, and one
-// that does nothing must not change it.
+// add counts an event. That a fault begins or ends is left out of the digest: what comes of
+// it is in other events, and a fault from which nothing comes must not change it.
 func (j *journal) add(e *Event) {
 	j.count++
 	e.Number = j.count

@@ -86,6 +86,9 @@ func (l *waitlist[T]) add(until int64, item T) {
 	l.items = append(l.items, timed[T]{until, item})
 }
 
+// left returns all that have not been dropped.
+func (l *waitlist[T]) left() []timed[T] { return l.items[l.first:] }
+
 // head returns the first, or false.
 func (l *waitlist[T]) head() (timed[T], bool) {
 	if l.first == len(l.items) {

@@ -22,6 +22,7 @@ type load struct {
 	result    TrafficResult
 
 	// Of an open stream.
+	trace  Recording // nil where it is none
 	source traffic.Source
 	next   traffic.Arrival
 	spare  []*attempt
@@ -48,40 +49,57 @@ type attempt struct {
 	doubt  bool  // an earlier try has an unknown outcome
 }
 
-func newLoad(w *world, index int) (*load, error) {
-	t := w.scenario.Traffic[index]
-	streams := w.streams.Under("traffic").Under(t.Name)
-	l := &load{Traffic: t, world: w, retryDraw: streams.Stream("retry"), gateDraw: streams.Stream("throttle")}
+func newLoad(w *world, t Traffic) *load {
+	l := &load{Traffic: t, world: w}
 	l.result.Name = t.Name
-	var err error
-	if l.retry, err = traffic.NewRetry(t.Retry); err != nil {
-		return nil, fmt.Errorf("sim: traffic %s: %w", t.Name, err)
+	return l
+}
+
+// begin plans its first requests.
+func (l *load) begin() (err error) {
+	streams := l.world.streams.Under("traffic").Under(l.Name)
+	l.retryDraw, l.gateDraw = streams.Stream("retry"), streams.Stream("throttle")
+	if l.retry, err = traffic.NewRetry(l.Retry); err == nil {
+		if l.Closed != nil {
+			err = l.beginClosed(streams)
+		} else {
+			err = l.beginOpen(streams)
+		}
 	}
-	if l.gate, err = l.newGate(); err != nil {
-		return nil, err
-	}
-	if t.Closed != nil {
-		return l, l.beginClosed(streams)
-	}
-	source, err := traffic.NewSource(t.load(), traffic.Env{Streams: streams, Epoch: w.epoch, Client: w.clients, Files: w.opts.Files})
 	if err != nil {
-		return nil, fmt.Errorf("sim: traffic %s: %w", t.Name, err)
+		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
 	}
-	w.clients += t.Process.Clients()
+	return nil
+}
+
+// beginOpen starts an open stream.
+func (l *load) beginOpen(streams random.Streams) (err error) {
+	w := l.world
+	if l.gate, err = l.newGate(); err != nil {
+		return err
+	}
+	env := traffic.Env{Streams: streams, Epoch: w.epoch, Client: w.clients, Files: w.opts.Files}
+	if l.Process.Kind == "trace" && w.opts.Traces != nil {
+		if l.trace, err = w.opts.Traces(l.Process); err != nil {
+			return err
+		}
+		env.Trace = l.trace.Next
+	}
+	source, err := traffic.NewSource(l.Traffic.load(), env)
+	if err != nil {
+		return err
+	}
+	w.clients += l.Process.Clients()
 	l.source = traffic.Until(source, w.end)
 	l.advance()
-	return l, nil
+	return nil
 }
 
 func (l *load) newGate() (*traffic.Gate, error) {
 	if l.Throttle == nil {
 		return nil, nil
 	}
-	gate, err := traffic.NewGate(*l.Throttle)
-	if err != nil {
-		return nil, fmt.Errorf("sim: traffic %s: %w", l.Name, err)
-	}
-	return gate, nil
+	return traffic.NewGate(*l.Throttle)
 }
 
 // advance plans the next arrival of an open stream.
@@ -89,7 +107,25 @@ func (l *load) advance() {
 	var more bool
 	if l.next, more = l.source.Next(); more {
 		l.world.queue.plan(l.next.At, l)
+		return
 	}
+	if err := traffic.Err(l.source); err != nil {
+		if lines, first := l.trace.Bad(); lines > 0 {
+			err = fmt.Errorf("%w (%d lines cannot be used; %s)", err, lines, first)
+		}
+		l.world.act(fmt.Errorf("sim: traffic %s: %w", l.Name, err))
+	}
+}
+
+// close ends the reading of a trace.
+func (l *load) close() error {
+	if l.trace == nil {
+		return nil
+	}
+	if err := l.trace.Close(); err != nil {
+		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
+	}
+	return nil
 }
 
 // happen is the next arrival.
@@ -113,7 +149,7 @@ func (l *load) beginClosed(streams random.Streams) error {
 	l.costs, errs[1] = traffic.NewCosts(l.Costs, streams.Stream("costs"))
 	l.think, errs[2] = traffic.NewDelay(l.Closed.Think)
 	if err := cmp.Or(errs[:]...); err != nil {
-		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
+		return err
 	}
 	l.thinkDraw = streams.Stream("think")
 	l.stop, l.left = w.end, l.Count
@@ -205,7 +241,7 @@ func (w *world) done(a *attempt, o outcome) {
 		if gate := a.throttle(); gate != nil {
 			gate.Accept(w.now)
 		}
-		w.waited(w.now - a.first)
+		w.waits.add(w.now - a.first)
 		w.leave(a)
 		return
 	}

@@ -62,7 +62,7 @@ func (n *node) boot() error {
 	n.waiting, n.first = n.waiting[:0], 0
 	opts := &weir.Options{OnFailure: w.mode}
 	if w.mode == weir.Local {
-		n.local = &localStore{node: n, models: make(map[*slot]model)}
+		n.local = &localStore{node: n, models: make(map[place]model)}
 		inner, err := memorystore.New(&memorystore.Options{Clock: &n.local.hand})
 		if err != nil {
 			return fmt.Errorf("sim: local store: %w", err)
@@ -131,7 +131,7 @@ func (n *node) decide(a *attempt) {
 // is wrong or under way.
 func (n *node) plain() bool {
 	w := n.world
-	return w.instant && w.disturbed == 0 && n.callers.first == len(n.callers.items)
+	return w.instant && w.disturbed == 0 && len(n.callers.left()) == 0
 }
 
 // ask starts an attempt.

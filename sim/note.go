@@ -7,7 +7,7 @@ func (w *world) event(kind Kind, a *attempt) *Event {
 	if a.node != nil {
 		e.Node = a.node.index
 	}
-	e.Key, e.hash, e.Cost = a.client.key, a.client.hash, a.cost
+	e.Key, e.hash, e.Cost = a.client.Key, a.client.hash, a.cost
 	return e
 }
 

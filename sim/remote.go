@@ -77,7 +77,14 @@ type localStore struct {
 	store.Store
 	node   *node
 	hand   hand
-	models map[*slot]model
+	models map[place]model
+}
+
+// place names a slot. Unlike the slot it stays the same where a client was forgotten and
+// comes back: on a slow clock what it was admitted may still count.
+type place struct {
+	limit int32
+	key   string
 }
 
 var _ store.Immediate = (*localStore)(nil)
@@ -106,10 +113,11 @@ func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 		if cost == 0 || cost > s.limit.law.capacity {
 			continue
 		}
-		m := l.models[s]
+		where := place{s.limit.index, s.key}
+		m := l.models[where]
 		if m == nil {
 			m = s.limit.law.start()
-			l.models[s] = m
+			l.models[where] = m
 		}
 		if room := m.room(at, cost); room != op.Outcome.Allowed {
 			w.fail(ruleLocal, "the local store of node %d answered %t for a cost of %d, and its limit asks for %t",

@@ -11,7 +11,7 @@ import (
 // replicate sends a step that was made to the replicas, which make it later, at the
 // same instant.
 func (s *server) replicate(at int64, ops []store.Op, slots []*slot) {
-	step := replicated{due: s.world.now + micros(s.world.scenario.Server.Lag), at: at}
+	step := replicated{at: at}
 	for i := range ops {
 		if store.Changes(&ops[i]) {
 			step.ops = append(step.ops, store.Op{Slot: ops[i].Slot, Request: ops[i].Request})
@@ -21,28 +21,29 @@ func (s *server) replicate(at int64, ops []store.Op, slots []*slot) {
 	if step.ops == nil {
 		return
 	}
-	s.underWay = append(s.underWay, step)
+	s.send(step)
 	s.world.act(s.catchUp(s.world.now))
+}
+
+// send sends a step to the replicas.
+func (s *server) send(step replicated) {
+	s.underWay.add(s.world.now+micros(s.world.scenario.Server.Lag), step)
 }
 
 // catchUp lets the replicas make the steps that have come by a time.
 func (s *server) catchUp(now int64) error {
-	for s.first < len(s.underWay) && s.underWay[s.first].due <= now {
-		step := &s.underWay[s.first]
+	for {
+		step, some := s.underWay.head()
+		if !some || step.until > now {
+			return nil
+		}
 		for _, r := range s.replicas {
-			if err := step.make(r); err != nil {
+			if err := step.item.make(r); err != nil {
 				return fmt.Errorf("sim: replica: %w", err)
 			}
 		}
-		*step = replicated{}
-		s.first++
+		s.underWay.drop()
 	}
-	if s.first > 64 && s.first > len(s.underWay)/2 {
-		n := copy(s.underWay, s.underWay[s.first:])
-		clear(s.underWay[n:])
-		s.underWay, s.first = s.underWay[:n], 0
-	}
-	return nil
 }
 
 // make makes the step on a replica.
@@ -64,19 +65,19 @@ func (s *server) failOver() error {
 	}
 	lost := map[*slot]int64{}
 	var order []*slot
-	for _, step := range s.underWay[s.first:] {
-		for i, slot := range step.slots {
+	for _, step := range s.underWay.left() {
+		for i, slot := range step.item.slots {
 			if _, known := lost[slot]; !known {
 				order = append(order, slot)
 			}
-			lost[slot] += step.ops[i].Request.Cost
+			lost[slot] += step.item.ops[i].Request.Cost
 		}
 	}
 	for _, slot := range order {
 		w.goals[goalFailoverLost]++
 		w.forget(slot, lost[slot])
 	}
-	s.underWay, s.first = nil, 0
+	s.underWay = waitlist[replicated]{}
 	s.primary, s.replicas = s.replicas[0], s.replicas[1:]
 	return nil
 }
@@ -95,7 +96,7 @@ func (s *server) loseAll() error {
 				return err
 			}
 		}
-		s.underWay, s.first = nil, 0
+		s.underWay = waitlist[replicated]{}
 	}
 	for _, slot := range w.slots() {
 		w.forget(slot, w.debt(slot))
@@ -115,7 +116,7 @@ func (s *server) evict(slot *slot) error {
 	if len(s.replicas) == 0 {
 		return nil
 	}
-	s.underWay = append(s.underWay, replicated{due: w.now + micros(w.scenario.Server.Lag), at: w.reading(), forgotten: place})
+	s.send(replicated{at: w.reading(), forgotten: place})
 	return s.catchUp(w.now)
 }
 

@@ -2,12 +2,11 @@ package sim
 
 import (
 	"fmt"
-
-	"github.com/weirgo/weir/sim/traffic"
+	"slices"
 )
 
 // result sums the run up.
-func (w *world) result() (*Result, error) {
+func (w *world) result() *Result {
 	r := &Result{
 		Scenario: w.scenario.Name, About: w.scenario.About, Seed: w.scenario.Seed, Limit: w.label,
 		DurationMicros: w.end, EndMicros: w.now,
@@ -17,10 +16,8 @@ func (w *world) result() (*Result, error) {
 	}
 	r.Events = w.journal.count
 	for _, l := range w.loads {
-		if l.source != nil {
-			if err := traffic.Err(l.source); err != nil {
-				return nil, fmt.Errorf("sim: traffic %s: %w", l.Name, err)
-			}
+		if l.trace != nil {
+			l.result.BadLines, l.result.FirstBad = l.trace.Bad()
 		}
 		c := &l.result.Counts
 		c.Open = c.Attempts - c.Admitted - c.Denied - c.Errors - c.Unknown - c.Throttled
@@ -39,7 +36,7 @@ func (w *world) result() (*Result, error) {
 	}
 	r.Digest = fmt.Sprintf("%016x", w.journal.digest)
 	r.Expected = w.scenario.expected(r)
-	return r, nil
+	return r
 }
 
 func (c *Counts) add(d *Counts) {
@@ -69,43 +66,33 @@ func (l *limited) sum() LimitResult {
 	return r
 }
 
-// result returns the buckets up to the last that holds something.
-func (w *waits) result() []WaitBucket {
-	var all []WaitBucket
-	full := 0
-	for i, n := range w.counts {
-		all = append(all, WaitBucket{waitBound(i), n})
-		if n > 0 {
-			full = len(all)
-		}
-	}
-	return all[:full]
+// metric is a number of a result that can be expected to lie within bounds.
+type metric struct {
+	name  string
+	run   func(r *Result) int64      // nil where it is of a limit
+	limit func(l *LimitResult) int64 // nil where it is of the run
 }
 
-// metrics are the numbers of a result that can be expected to lie within bounds.
-var metrics = []struct {
-	name string
-	of   func(r *Result, l *LimitResult) int64
-}{
-	{"arrivals", func(r *Result, _ *LimitResult) int64 { return r.Totals.Arrivals }},
-	{"attempts", func(r *Result, _ *LimitResult) int64 { return r.Totals.Attempts }},
-	{"admitted", func(r *Result, _ *LimitResult) int64 { return r.Totals.Admitted }},
-	{"admitted_units", func(r *Result, _ *LimitResult) int64 { return r.Totals.AdmittedUnits }},
-	{"denied", func(r *Result, _ *LimitResult) int64 { return r.Totals.Denied }},
-	{"degraded", func(r *Result, _ *LimitResult) int64 { return r.Totals.Degraded }},
-	{"errors", func(r *Result, _ *LimitResult) int64 { return r.Totals.Errors }},
-	{"unknown", func(r *Result, _ *LimitResult) int64 { return r.Totals.Unknown }},
-	{"throttled", func(r *Result, _ *LimitResult) int64 { return r.Totals.Throttled }},
-	{"gave_up", func(r *Result, _ *LimitResult) int64 { return r.Totals.GaveUp }},
-	{"over_units", func(_ *Result, l *LimitResult) int64 { return l.OverUnits }},
-	{"worst_units", func(_ *Result, l *LimitResult) int64 { return l.Worst.Units }},
-	{"false_denials", func(_ *Result, l *LimitResult) int64 { return l.FalseDenials }},
-	{"forgotten_units", func(_ *Result, l *LimitResult) int64 { return l.ForgottenUnits }},
-	{"jain_millionths", func(r *Result, _ *LimitResult) int64 { return r.Fairness.JainMillionths }},
-	{"attempts_per_thousand_admitted", func(r *Result, _ *LimitResult) int64 {
+var metrics = []metric{
+	{name: "arrivals", run: func(r *Result) int64 { return r.Totals.Arrivals }},
+	{name: "attempts", run: func(r *Result) int64 { return r.Totals.Attempts }},
+	{name: "admitted", run: func(r *Result) int64 { return r.Totals.Admitted }},
+	{name: "admitted_units", run: func(r *Result) int64 { return r.Totals.AdmittedUnits }},
+	{name: "denied", run: func(r *Result) int64 { return r.Totals.Denied }},
+	{name: "degraded", run: func(r *Result) int64 { return r.Totals.Degraded }},
+	{name: "errors", run: func(r *Result) int64 { return r.Totals.Errors }},
+	{name: "unknown", run: func(r *Result) int64 { return r.Totals.Unknown }},
+	{name: "throttled", run: func(r *Result) int64 { return r.Totals.Throttled }},
+	{name: "gave_up", run: func(r *Result) int64 { return r.Totals.GaveUp }},
+	{name: "over_units", limit: func(l *LimitResult) int64 { return l.OverUnits }},
+	{name: "worst_units", limit: func(l *LimitResult) int64 { return l.Worst.Units }},
+	{name: "false_denials", limit: func(l *LimitResult) int64 { return l.FalseDenials }},
+	{name: "forgotten_units", limit: func(l *LimitResult) int64 { return l.ForgottenUnits }},
+	{name: "jain_millionths", run: func(r *Result) int64 { return r.Fairness.JainMillionths }},
+	{name: "attempts_per_thousand_admitted", run: func(r *Result) int64 {
 		return product(r.Totals.Attempts, 1000).over(max(1, r.Totals.Admitted))
 	}},
-	{"max_retry_error_micros", func(r *Result, _ *LimitResult) int64 { return r.RetryAfter.MaxErrorMicros }},
+	{name: "max_retry_error_micros", run: func(r *Result) int64 { return r.RetryAfter.MaxErrorMicros }},
 }
 
 // Metrics returns the names of the numbers that an Expect can be about. The fields of
@@ -121,21 +108,20 @@ func Metrics() []string {
 // expected compares a result with what was expected of it.
 func (s *Scenario) expected(r *Result) (all []Expected) {
 	for _, e := range s.Expect {
-		for i := range r.Limits {
-			l := &r.Limits[i]
-			if e.Limit != "" && e.Limit != l.Name {
-				continue
-			}
-			for _, m := range metrics {
-				if m.name == e.Metric {
-					v := m.of(r, l)
-					met := (e.Min == nil || v >= *e.Min) && (e.Max == nil || v <= *e.Max)
-					all = append(all, Expected{e.Metric, e.Min, e.Max, v, met})
-				}
-			}
+		m := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == e.Metric })]
+		about := slices.DeleteFunc(slices.Clone(r.Limits), func(l LimitResult) bool { return e.Limit != "" && e.Limit != l.Name })
+		if m.run != nil && len(about) > 0 {
+			all = append(all, e.met(r.Limit, m.run(r)))
+			continue
+		}
+		for i := range about {
+			all = append(all, e.met(about[i].Name, m.limit(&about[i])))
 		}
 	}
 	return all
 }
 
-func (w *world) waited(wait int64) { w.waits.add(wait) }
+// met says what came of an expectation.
+func (e *Expect) met(limit string, v int64) Expected {
+	return Expected{limit, e.Metric, e.Min, e.Max, v, (e.Min == nil || v >= *e.Min) && (e.Max == nil || v <= *e.Max)}
+}

@@ -116,6 +116,10 @@ type CurvePoint struct {
 // TrafficResult is about one traffic.
 type TrafficResult struct {
 	Name string `json:"name"`
+	// BadLines is how much of its trace was no request, up to where it was read, and
+	// FirstBad what was wrong with the first of it.
+	BadLines int64  `json:"bad_lines,omitempty"`
+	FirstBad string `json:"first_bad,omitempty"`
 	Counts
 }
 
@@ -196,6 +200,9 @@ type Goal struct {
 
 // Expected is an expectation of the scenario and what came of it.
 type Expected struct {
+	// Limit is the name of the limit whose number it is; Result.Limit where it is one
+	// of the run.
+	Limit  string `json:"limit"`
 	Metric string `json:"metric"`
 	Min    *int64 `json:"min,omitempty"`
 	Max    *int64 `json:"max,omitempty"`

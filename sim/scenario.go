@@ -113,8 +113,9 @@ type Traffic struct {
 	Process traffic.Process `yaml:"process,omitempty"`
 	// Closed is the callers of a closed loop; give it or Process.
 	Closed *traffic.ClosedLoop `yaml:"closed,omitempty"`
-	// Keys and Costs are for whom requests are and how much they cost. In a closed
-	// loop each caller is a client; in an open stream only pareto has several.
+	// Keys and Costs are for whom requests are and how much they cost; left out they
+	// are those of the trace, where the process is one. In a closed loop each caller
+	// is a client; in an open stream only pareto has several.
 	Keys  traffic.Keys  `yaml:"keys,omitempty"`
 	Costs traffic.Costs `yaml:"costs,omitempty"`
 	// Start is when it begins [0s], and Stop when it ends [the end].

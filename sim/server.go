@@ -19,8 +19,7 @@ type server struct {
 	// replicas are the states to which coming fail-overs turn, in order; under way is
 	// what they do not have yet.
 	replicas []*state
-	underWay []replicated
-	first    int // of underWay
+	underWay waitlist[replicated]
 
 	service traffic.Delay
 	draw    *random.Stream
@@ -39,7 +38,6 @@ type state struct {
 
 // replicated is a step that replicas are to make.
 type replicated struct {
-	due       int64
 	at        int64
 	ops       []store.Op
 	slots     []*slot      // of ops

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 
+	"github.com/weirgo/weir/sim/traffic"
 	"github.com/weirgo/weir/store"
 )
 
@@ -22,9 +23,28 @@ type Options struct {
 	// only during the call.
 	Trace func(*Event)
 
-	// Files holds the files that a traffic's process may name. nil means that none
-	// may.
+	// Files holds the files of counts that a traffic's process may name. nil means
+	// that none may.
 	Files fs.FS
+
+	// Traces opens the trace that a process of the kind trace names. Each run opens
+	// it anew, reads it as its requests come, and closes it, also after an error. nil
+	// means that none may be named.
+	Traces func(traffic.Process) (Recording, error)
+}
+
+// Recording is an opened trace: requests that were recorded.
+type Recording interface {
+	// Next returns the next request, and io.EOF after the last. Its At is in µs since
+	// the Unix epoch: from 0 to 2^53 − 1, and never before that of the request before.
+	// Its Cost is from 0 to algorithm.MaxUnits. Any other error ends the run. Next is
+	// not called after an error.
+	Next() (traffic.Arrival, error)
+	// Bad returns how much of what was read so far is no request, and what is wrong
+	// with the first of it.
+	Bad() (lines int64, first string)
+	// Close ends the reading. It is called once, and nothing after it.
+	Close() error
 }
 
 // Progress says how far a run is.
@@ -37,8 +57,8 @@ type Progress struct {
 
 // Run runs a scenario and returns one result for each limit, or a single one where they
 // are taken together. A violated rule is a Failure in the result and no error. An error
-// means that there is no result: the scenario is invalid, ctx has ended, a file cannot be
-// read, or a store could not be made or failed where no caller takes its error.
+// means that there is no result: the scenario is invalid, ctx has ended, a file or a
+// trace cannot be read, or a store could not be made or failed where no caller takes its error.
 //
 // The same scenario gives the same results. Run reads no clock and starts no goroutine
 // of its own but coroutines, which run one at a time. Several Runs may go on at once,
@@ -81,5 +101,5 @@ func run(ctx context.Context, s *Scenario, limits []Limit, opts *Options) (r *Re
 	if err := w.run(ctx); err != nil {
 		return nil, err
 	}
-	return w.result()
+	return w.result(), nil
 }

@@ -33,11 +33,10 @@ func newLimited(index int, l Limit, duration int64) (*limited, error) {
 
 // client is whom requests are for: a key, with its slot in each limit.
 type client struct {
-	key   string
-	hash  uint64
-	slots []*slot
-	open  int // requests that are not done
-	Client
+	Client // whose key it is, and what it got
+	hash   uint64
+	slots  []*slot
+	open   int // requests that are not done
 }
 
 // slot is what the simulator knows of one state of the server.
@@ -111,8 +110,9 @@ func (l *limited) slotOf(key string, hash uint64, w *world) *slot {
 	return l.groups[i]
 }
 
-// charge charges the models, at an instant of the decision and of true time. What lies so far back that it explains nothing any more is
-// forgotten then, and not before: until the next charge the clock might go back.
+// charge charges the models, at an instant of the decision and of true time. What the
+// server has lost explains nothing any more once the slot was fresh. That is seen here and
+// not when it becomes so: until this charge the clock might have gone back.
 func (s *slot) charge(at, now, cost int64) {
 	if s.lossy && s.model.fresh(at) {
 		s.lossy, s.allow, s.losses = false, 0, 0

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -173,7 +174,7 @@ func (t *Traffic) check(path string) error {
 		if p := &l.Process; p.Kind == "counts" && p.File != "" && p.Counts == nil {
 			p.File, p.Counts = "", []int64{1} // Run reads the file, and says then what is wrong with it
 		}
-		_, err := traffic.NewSource(l, traffic.Env{})
+		_, err := traffic.NewSource(l, traffic.Env{Trace: unread})
 		return inside(path, err)
 	}
 	if !reflect.ValueOf(t.Process).IsZero() {
@@ -183,6 +184,9 @@ func (t *Traffic) check(path string) error {
 	_, costs := traffic.NewCosts(t.Costs, random.New(0).Stream(""))
 	return cmp.Or(inside(path+".closed", t.Closed.Check()), inside(path+".keys", keys), inside(path+".costs", costs))
 }
+
+// unread stands for a trace that Run will open, and say then what is wrong with it.
+func unread() (traffic.Arrival, error) { return traffic.Arrival{}, io.EOF }
 
 func (t *Traffic) load() traffic.Load {
 	return traffic.Load{Process: t.Process, Keys: t.Keys, Costs: t.Costs, Start: t.Start, Stop: t.Stop, Count: t.Count}

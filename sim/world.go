@@ -152,11 +152,11 @@ func (w *world) populate() error {
 		w.queue.plan(f.from, (*beginning)(f))
 	}
 	for i := range s.Traffic {
-		l, err := newLoad(w, i)
-		if err != nil {
+		l := newLoad(w, s.Traffic[i])
+		w.loads = append(w.loads, l)
+		if err := l.begin(); err != nil {
 			return err
 		}
-		w.loads = append(w.loads, l)
 	}
 	if w.server.sweeps {
 		sweeping{}.plan(w)
@@ -208,6 +208,9 @@ func (w *world) close() error {
 		f.stop()
 	}
 	var errs []error
+	for _, l := range w.loads {
+		errs = append(errs, l.close())
+	}
 	for _, s := range w.states {
 		errs = append(errs, s.store.Close())
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 )
 
@@ -23,7 +24,7 @@ type simRow struct {
 }
 
 func counted(n func(c simColumn) int64) func(simColumn) string {
-	return func(c simColumn) string { return digits(n(c)) }
+	return func(c simColumn) string { return report.Digits(n(c)) }
 }
 
 // runRows are about requests.
@@ -31,7 +32,7 @@ var runRows = []simRow{
 	{"requests", false, counted(func(c simColumn) int64 { return c.Totals.Arrivals })},
 	{"attempts", false, counted(func(c simColumn) int64 { return c.Totals.Attempts })},
 	{"admitted", false, counted(func(c simColumn) int64 { return c.Totals.Admitted })},
-	{"", false, func(c simColumn) string { return share(c.Totals.Admitted, c.Totals.Arrivals) }},
+	{"", false, func(c simColumn) string { return report.Percent(c.Totals.Admitted, c.Totals.Arrivals) }},
 	{"denied", false, counted(func(c simColumn) int64 { return c.Totals.Denied })},
 	{"degraded", false, counted(func(c simColumn) int64 { return c.Totals.Degraded })},
 	{"errors", false, counted(func(c simColumn) int64 { return c.Totals.Errors })},
@@ -67,7 +68,7 @@ func unitsOf(c simColumn, units int64) string {
 	if c.Totals.OfferedUnits == c.Totals.Attempts {
 		return "0"
 	}
-	return digits(units)
+	return report.Digits(units)
 }
 
 func spanOr0(micros int64) string {
@@ -163,10 +164,24 @@ func (r *simReport) traffic(b *strings.Builder) {
 	for i, t := range r.scenario.Traffic {
 		rows = append(rows,
 			simRow{t.Name, false, counted(func(c simColumn) int64 { return c.Traffic[i].Arrivals })},
-			simRow{"  admitted", false, func(c simColumn) string { return digits(c.Traffic[i].Admitted) }},
-			simRow{"", false, func(c simColumn) string { return share(c.Traffic[i].Admitted, c.Traffic[i].Arrivals) }})
+			simRow{"  admitted", false, func(c simColumn) string { return report.Digits(c.Traffic[i].Admitted) }},
+			simRow{"", false, func(c simColumn) string { return report.Percent(c.Traffic[i].Admitted, c.Traffic[i].Arrivals) }})
 	}
 	writeRows(b, "traffic", r.runColumns(), runName, rows)
+}
+
+// badLines writes what of the traces is no request. It is the same in every run.
+func (r *simReport) badLines(b *strings.Builder) {
+	rows := [][]string{{"trace of", "bad lines", "the first"}}
+	for _, t := range r.Results[0].Traffic {
+		if t.BadLines > 0 {
+			rows = append(rows, []string{t.Name, report.Digits(t.BadLines), t.FirstBad})
+		}
+	}
+	if len(rows) > 1 {
+		b.WriteByte('\n')
+		writeTable(b, rows, 3)
+	}
 }
 
 // faults writes what happened while each fault had effects.
@@ -176,8 +191,8 @@ func (r *simReport) faults(b *strings.Builder) {
 		for _, result := range r.Results {
 			f := &result.Faults[i]
 			rows = append(rows, []string{f.Kind, result.Limit, span(f.FromMicros), span(f.ToMicros), span(f.UntilMicros),
-				digits(f.Attempts), digits(f.Admitted), digits(f.Denied), digits(f.Degraded), digits(f.Errors), digits(f.Unknown),
-				digits(f.OverUnits), digits(f.FalseDenials), digits(f.ForgottenUnits)})
+				report.Digits(f.Attempts), report.Digits(f.Admitted), report.Digits(f.Denied), report.Digits(f.Degraded), report.Digits(f.Errors), report.Digits(f.Unknown),
+				report.Digits(f.OverUnits), report.Digits(f.FalseDenials), report.Digits(f.ForgottenUnits)})
 		}
 	}
 	if len(rows) > 1 {
@@ -194,19 +209,18 @@ func (r *simReport) expected(b *strings.Builder) {
 		for i := range result.Expected {
 			e := &result.Expected[i]
 			name := e.Metric + ": " + bounds(e)
+			if e.Limit != result.Limit { // of one limit of a run that has several
+				name = e.Metric + " of " + e.Limit + ": " + bounds(e)
+			}
 			if cells[name] == nil {
 				names = append(names, name)
 				cells[name] = make([]string, len(r.Results))
 			}
-			value := digits(e.Value)
+			value := report.Digits(e.Value)
 			if !e.Met {
 				value = "MISSED: " + value
 			}
-			if cell := &cells[name][run]; *cell == "" {
-				*cell = value
-			} else if *cell != value { // of another limit of a run that has several
-				*cell += " " + value
-			}
+			cells[name][run] = value
 		}
 	}
 	var rows []simRow
@@ -229,7 +243,7 @@ func (r *simReport) goals(b *strings.Builder) {
 func (r *simReport) digests(b *strings.Builder) {
 	rows := [][]string{{"digest", "of", "events"}}
 	for _, result := range r.Results {
-		rows = append(rows, []string{result.Digest, result.Limit, digits(result.Events)})
+		rows = append(rows, []string{result.Digest, result.Limit, report.Digits(result.Events)})
 	}
 	b.WriteByte('\n')
 	writeTable(b, rows, 2)

@@ -84,28 +84,31 @@ func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the last digits of a drawing may differ on " + runtime.GOARCH)
 	}
-	guides := filepath.Join("..", "..", "docs", "guides")
-	page := read(t, filepath.Join(guides, "choose.md"))
-	commands := drawn.FindAllStringSubmatch(page, -1)
-	if len(commands) == 0 {
-		t.Fatal("no command draws a picture: has the page changed?")
-	}
+	t.Chdir(filepath.Join("..", ".."))
 	pictures := map[string]bool{}
-	for _, command := range commands {
-		if !strings.Contains(page, "]("+command[2]+")") {
-			t.Errorf("the page does not show %s", command[2])
+	for _, name := range []string{"docs/guides/choose.md", "docs/reference/track-record.md"} {
+		page := read(t, name)
+		commands := drawn.FindAllStringSubmatch(page, -1)
+		if len(commands) == 0 {
+			t.Errorf("%s: no command draws a picture: has the page changed?", name)
 		}
-		pictures[filepath.Base(command[2])] = true
-		picture := filepath.Join(t.TempDir(), filepath.Base(command[2]))
-		simulated(t, append(strings.Fields(command[1])[1:], "--plot", picture)...)
-		if *update {
-			write(t, filepath.Join(guides, command[2]), read(t, picture))
-		}
-		if read(t, picture) != read(t, filepath.Join(guides, command[2])) {
-			t.Errorf("%s is another picture now. If that is right: go test ./cmd/weir -update", command[2])
+		for _, command := range commands {
+			file := command[2]
+			if !strings.Contains(page, file+")") {
+				t.Errorf("%s: the page does not show %s", name, file)
+			}
+			pictures[filepath.Base(file)] = true
+			picture := filepath.Join(t.TempDir(), filepath.Base(file))
+			simulated(t, append(strings.Fields(command[1])[1:], "--plot", picture)...)
+			if *update {
+				write(t, filepath.Join("docs/guides", file), read(t, picture))
+			}
+			if read(t, picture) != read(t, filepath.Join("docs/guides", file)) {
+				t.Errorf("%s is another picture now. If that is right: go test ./cmd/weir -update", file)
+			}
 		}
 	}
-	there, err := os.ReadDir(filepath.Join(guides, "images"))
+	there, err := os.ReadDir("docs/guides/images")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 )
 
@@ -118,17 +119,17 @@ func (x *exploration) one(ctx context.Context, source *simSource, world *simWorl
 }
 
 // WriteJSON writes the report for programs.
-func (x *exploration) WriteJSON(w io.Writer) error { return writeSimJSON(w, x) }
+func (x *exploration) WriteJSON(w io.Writer) error { return report.WriteJSON(w, x) }
 
 // WriteText writes the report for a terminal.
 func (x *exploration) WriteText(w io.Writer) error {
 	var b strings.Builder
 	last := x.FirstSeed + uint64(x.Explored-1)
-	writeLine(&b, "explored", "%s of %s, %d to %d, on %s", digits(int64(x.Explored)), plural(x.Wanted, "seed"), x.FirstSeed, last, x.Store)
-	writeLine(&b, "runs", "%s, %s attempts, %s events", digits(x.Runs), digits(x.Attempts), digits(x.Events))
+	writeLine(&b, "explored", "%s of %s, %d to %d, on %s", report.Digits(int64(x.Explored)), report.Count(int64(x.Wanted), "seed"), x.FirstSeed, last, x.Store)
+	writeLine(&b, "runs", "%s, %s attempts, %s events", report.Digits(x.Runs), report.Digits(x.Attempts), report.Digits(x.Events))
 	rows := [][]string{{"corner", "seen"}}
 	for _, g := range x.Goals {
-		rows = append(rows, []string{g.Name, digits(g.Count)})
+		rows = append(rows, []string{g.Name, report.Digits(g.Count)})
 	}
 	b.WriteByte('\n')
 	writeTable(&b, rows, 1)

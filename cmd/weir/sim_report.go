@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 )
 
@@ -64,7 +64,7 @@ func missed(result *sim.Result) *sim.Expected {
 
 // verdict is the error that the command ends with.
 func (r *simReport) verdict() error {
-	violated, unmet := 0, 0
+	violated, unmet := 0, int64(0)
 	for _, result := range r.Results {
 		if result.Failure != nil {
 			violated++
@@ -80,7 +80,7 @@ func (r *simReport) verdict() error {
 		wrong = append(wrong, fmt.Sprintf("%d of %d runs violated a rule", violated, len(r.Results)))
 	}
 	if unmet > 0 {
-		wrong = append(wrong, plural(unmet, "expectation")+" missed")
+		wrong = append(wrong, report.Count(unmet, "expectation")+" missed")
 	}
 	if n := len(r.Differs); n > 0 {
 		wrong = append(wrong, fmt.Sprintf("%d of %d runs went otherwise on %s than in memory", n, len(r.Results), r.Store))
@@ -91,22 +91,8 @@ func (r *simReport) verdict() error {
 	return errors.New(r.Scenario + ": " + strings.Join(wrong, ", "))
 }
 
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return digits(int64(n)) + " " + noun
-}
-
 // WriteJSON writes the report for programs.
-func (r *simReport) WriteJSON(w io.Writer) error { return writeSimJSON(w, r) }
-
-func writeSimJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(value)
-}
+func (r *simReport) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // WriteText writes the report for a terminal.
 func (r *simReport) WriteText(w io.Writer) error {
@@ -114,6 +100,7 @@ func (r *simReport) WriteText(w io.Writer) error {
 	r.head(&b)
 	r.totals(&b)
 	r.traffic(&b)
+	r.badLines(&b)
 	r.faults(&b)
 	r.expected(&b)
 	r.goals(&b)
@@ -154,7 +141,7 @@ func (r *simReport) head(b *strings.Builder) {
 		}
 		spec := l.Spec
 		if l.Groups > 0 {
-			spec += " for each of " + plural(int(l.Groups), "group") + " of keys"
+			spec += " for each of " + report.Count(l.Groups, "group") + " of keys"
 		}
 		rows = append(rows, []string{heading, l.Name, spec})
 	}
@@ -167,7 +154,7 @@ func writeFailure(b *strings.Builder, result *sim.Result) {
 		fmt.Fprintf(b, "\nVIOLATED  rule %s\n", f.Rule)
 		writeLine(b, "where", "%s, seed %d, limit %s", f.Scenario, f.Seed, f.Limit)
 		writeLine(b, "what", "%s", f.Text)
-		writeLine(b, "first", "event %s, %s µs after the start", digits(f.Event), digits(f.Micros))
+		writeLine(b, "first", "event %s, %s µs after the start", report.Digits(f.Event), report.Digits(f.Micros))
 		fmt.Fprintf(b, "\nthe last events\n%s\n", f.Columns)
 		for _, line := range f.Last {
 			fmt.Fprintln(b, line)
@@ -175,25 +162,25 @@ func writeFailure(b *strings.Builder, result *sim.Result) {
 		return
 	}
 	e := missed(result)
-	fmt.Fprintf(b, "\nMISSED    %s is %s: expected %s\n", e.Metric, digits(e.Value), bounds(e))
-	writeLine(b, "where", "%s, seed %d, limit %s", result.Scenario, result.Seed, result.Limit)
+	fmt.Fprintf(b, "\nMISSED    %s is %s: expected %s\n", e.Metric, report.Digits(e.Value), bounds(e))
+	writeLine(b, "where", "%s, seed %d, limit %s", result.Scenario, result.Seed, e.Limit)
 }
 
 // bounds writes what an expectation allows.
 func bounds(e *sim.Expected) string {
 	switch {
 	case e.Max == nil:
-		return "at least " + digits(*e.Min)
+		return "at least " + report.Digits(*e.Min)
 	case e.Min == nil:
-		return "at most " + digits(*e.Max)
+		return "at most " + report.Digits(*e.Max)
 	case *e.Min == *e.Max:
-		return digits(*e.Min)
+		return report.Digits(*e.Min)
 	}
-	return digits(*e.Min) + " to " + digits(*e.Max)
+	return report.Digits(*e.Min) + " to " + report.Digits(*e.Max)
 }
 
 func (d *simDifference) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\nDIFFERS   limit %s: digest %s in memory, %s on the server\n", d.Limit, d.Memory, d.Server)
-	writeLine(b, "first", "event %s", digits(d.Event))
+	writeLine(b, "first", "event %s", report.Digits(d.Event))
 	fmt.Fprintf(b, "          %s\nmemory    %s\nserver    %s\n", d.Columns, d.MemoryEvent, d.ServerEvent)
 }

@@ -88,7 +88,7 @@ func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, e
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.meter.passes++
-	opts := &sim.Options{Progress: w.meter.set, Files: source.files}
+	opts := &sim.Options{Progress: w.meter.set, Files: source.files, Traces: source.traces(ctx)}
 	if on != nil {
 		opts.NewStore = func(clock store.Clock) (store.Store, error) { return on.open(clock, cancel) }
 	}

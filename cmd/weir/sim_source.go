@@ -94,10 +94,10 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	src.words = wordsFor(name)
 	if name == "-" {
 		src.files = os.DirFS(".")
-		return nil
+		return src.spare()
 	}
 	src.file, src.files = name, os.DirFS(filepath.Dir(name))
-	return nil
+	return src.spare()
 }
 
 // checkLimits reads the limits that were given.

@@ -44,30 +44,6 @@ func writeSimText(w io.Writer, text string) error {
 	return err
 }
 
-// digits writes a number in groups of three.
-func digits(n int64) string {
-	sign, s := "", strconv.FormatInt(n, 10)
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// share writes part of whole in percent with one decimal; 0 and 100 only where exact.
-func share(part, whole int64) string {
-	switch {
-	case part == 0 || whole == 0:
-		return "0 %"
-	case part == whole:
-		return "100 %"
-	}
-	percent := 100 * float64(part) / float64(whole)
-	return strconv.FormatFloat(min(max(percent, 0.1), 99.9), 'f', 1, 64) + " %"
-}
-
 // ratio writes a/b with two decimals, and - where b is 0.
 func ratio(a, b int64) string {
 	if b == 0 {

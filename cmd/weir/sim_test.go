@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 )
 
@@ -34,7 +35,7 @@ func TestSimShowsTwoLimitsSideBySide(t *testing.T) {
 
 func TestSimShowsAMissedExpectationAndWhatToDo(t *testing.T) {
 	got := start("sim", missedScenario)
-	if want := "weir: missed: 2 expectations missed\n"; got.status != exitFailed || got.err != want {
+	if want := "weir: missed: 1 expectation missed\n"; got.status != exitFailed || got.err != want {
 		t.Errorf("status %d, error %q, want %q", got.status, got.err, want)
 	}
 	wantGolden(t, "sim-missed.golden", got.out)
@@ -123,7 +124,7 @@ func TestSimJSONHoldsTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := writeSimJSON(&want, &simReport{Scenario: "small", Seed: 7, Store: memoryURL, Results: results}); err != nil {
+	if err := report.WriteJSON(&want, &simReport{Scenario: "small", Seed: 7, Store: memoryURL, Results: results}); err != nil {
 		t.Fatal(err)
 	}
 	if got := simulated(t, smallScenario, "--json", "-"); got != want.String() {

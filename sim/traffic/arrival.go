@@ -17,8 +17,8 @@ type Source interface {
 }
 
 // Err returns why a source ended early, or nil where it ended by itself or has
-// not ended. Only a source that reads from outside can fail: a [Trace], and what
-// is built on one.
+// not ended. Only a trace can fail, which is read from outside, and what is built on
+// one.
 func Err(s Source) error {
 	if f, ok := s.(interface{ Err() error }); ok {
 		return f.Err()

@@ -2,9 +2,6 @@ package traffic
 
 import (
 	"testing"
-	"time"
-
-	"github.com/weirgo/weir/sim/random"
 )
 
 func BenchmarkSource(b *testing.B) {
@@ -27,27 +24,6 @@ func BenchmarkZipf(b *testing.B) {
 			p := keyPicker(b, Keys{Kind: "zipf", N: n, Alpha: new(Decimal(800_000))})
 			for b.Loop() {
 				p.Key(0)
-			}
-		})
-	}
-}
-
-func BenchmarkMerge(b *testing.B) {
-	for _, n := range []int64{2, 100, 10_000} {
-		b.Run(keyName("sources", n), func(b *testing.B) {
-			sources := make([]Source, n)
-			for i := range sources {
-				env := testEnv()
-				env.Streams = random.New(uint64(i))
-				var err error
-				if sources[i], err = NewSource(Load{Process: Process{Kind: "poisson", Rate: Rate{100, time.Second}}}, env); err != nil {
-					b.Fatal(err)
-				}
-			}
-			s := Merge(sources...)
-			b.ReportAllocs()
-			for b.Loop() {
-				s.Next()
 			}
 		})
 	}

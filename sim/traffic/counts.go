@@ -37,7 +37,7 @@ func newCounts(p Process, env processEnv) (process, error) {
 		if err != nil {
 			return nil, fmt.Errorf("traffic: %s: file: %w", env.of, err)
 		}
-		list, err = ReadCounts(f)
+		list, err = readCounts(f)
 		if err := closed(f, err); err != nil {
 			return nil, fmt.Errorf("traffic: %s: file %s: %w", env.of, p.File, err)
 		}
@@ -65,9 +65,9 @@ func closed(f io.Closer, err error) error {
 	return err
 }
 
-// ReadCounts reads the numbers of a counts process: one whole number from 0 a line.
+// readCounts reads the numbers of a counts process: one whole number from 0 a line.
 // What follows a # is left out, and so are empty lines.
-func ReadCounts(r io.Reader) ([]int64, error) {
+func readCounts(r io.Reader) ([]int64, error) {
 	var list []int64
 	lines := bufio.NewScanner(r)
 	for at := 1; lines.Scan(); at++ {

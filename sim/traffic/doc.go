@@ -3,10 +3,10 @@
 //
 // A [Load] is an open stream of requests: a [Process] says when they come, [Keys]
 // for whom and [Costs] for how much. [NewSource] turns it into a [Source], which
-// yields one [Arrival] after the other; [Merge] puts several together. Clients that
+// yields one [Arrival] after the other. Clients that
 // wait for an answer before they ask again are a [ClosedLoop], which the simulated
 // world runs. [Retries] say what a caller does after a refusal, [Throttle] how a
-// client holds itself back. A recorded [Trace] is a source too.
+// client holds itself back.
 //
 // Everything is made from plain structs that a scenario file can hold. In text a
 // duration is a Go duration such as "10s", a rate an exact fraction such as "100/1s"
@@ -44,6 +44,9 @@
 //     mean rate, by thinning (Lewis & Shedler 1979).
 //   - counts: counts or file, step [1m], repeat [false]. Requests per step, as from
 //     the log of a real server; a Poisson process within each step.
+//   - trace: file, speed [1], format, key, time_column, time_unit, key_column,
+//     cost_column. Requests that were recorded, the first at time 0, with their keys
+//     and costs unless the load names others. [Env].Trace reads them.
 //   - boundary: limit, delta [1ms], every [2]. Attacks a fixed window: N requests in
 //     the last delta of a window and N in the first of the next, at every second edge,
 //     so that 2N pass each time.

@@ -9,49 +9,26 @@ import (
 	"github.com/weirgo/weir/sim/traffic"
 )
 
-// Users that come as they like, and one that sends on the dot.
+// Users that come as they like: one of them asks more than all others.
 func Example() {
-	streams := random.New(1)
 	users, err := traffic.NewSource(traffic.Load{
 		Process: traffic.Process{Kind: "poisson", Rate: traffic.Rate{Units: 5, Per: time.Second}},
 		Keys:    traffic.Keys{Kind: "hot", N: 100, Name: "user"},
-	}, traffic.Env{Streams: streams.Under("users")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	robot, err := traffic.NewSource(traffic.Load{
-		Process: traffic.Process{Kind: "drip", Gap: 200 * time.Millisecond},
-		Keys:    traffic.Keys{Name: "robot"},
 		Costs:   traffic.Costs{Cost: 3},
-		Stop:    time.Second,
-	}, traffic.Env{Streams: streams.Under("robot")})
+		Count:   4,
+	}, traffic.Env{Streams: random.New(1).Under("users")})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	all := traffic.Merge(traffic.Until(users, 1_000_000), robot)
-	for a, ok := all.Next(); ok; a, ok = all.Next() {
+	for a, ok := users.Next(); ok; a, ok = users.Next() {
 		fmt.Printf("%7d µs  %-8s %d\n", a.At, a.Key, a.Cost)
 	}
 	// Output:
-	// 0 µs  robot    3
-	//   64684 µs  user-hot 1
-	//  200000 µs  robot    3
-	//  299885 µs  user-hot 1
-	//  307271 µs  user-76  1
-	//  400000 µs  robot    3
-	//  404943 µs  user-hot 1
-	//  406076 µs  user-hot 1
-	//  546277 µs  user-hot 1
-	//  556844 µs  user-80  1
-	//  574963 µs  user-hot 1
-	//  600000 µs  robot    3
-	//  700315 µs  user-hot 1
-	//  800000 µs  robot    3
-	//  815914 µs  user-hot 1
-	//  856774 µs  user-hot 1
-	//  992066 µs  user-hot 1
+	// 64684 µs  user-hot 3
+	//  299885 µs  user-hot 3
+	//  307271 µs  user-76  3
+	//  404943 µs  user-hot 3
 }
 
 // A field that the kind does not take is refused: it may be a slip.
@@ -78,40 +55,36 @@ func ExampleParseDecimal() {
 	// 125000 0.125 <nil>
 }
 
-func ExampleTake() {
-	s, err := traffic.NewSource(traffic.Load{Process: traffic.Process{Kind: "constant", Rate: traffic.Rate{Units: 3, Per: time.Second}}}, traffic.Env{})
-	if err != nil {
-		fmt.Println(err)
-		return
+// The requests of a trace come as they were recorded, the first at once. What reads it
+// is up to the caller; see cmd/weir for access logs.
+func ExampleNewSource_trace() {
+	records := []traffic.Arrival{
+		{At: 1_700_000_000_000_000, Key: "a", Cost: 1},
+		{At: 1_700_000_000_500_000, Key: "b", Cost: 7},
+		{At: 1_700_000_000_400_000, Key: "c", Cost: 1},
 	}
-	s = traffic.Take(s, 4)
-	for a, ok := s.Next(); ok; a, ok = s.Next() {
-		fmt.Println(a.At, a.Key, a.Cost)
-	}
-	// Output:
-	// 0 key 1
-	// 333333 key 1
-	// 666666 key 1
-	// 1000000 key 1
-}
-
-func ExampleNewTrace() {
-	records := []traffic.Arrival{{At: 0, Key: "a", Cost: 1}, {At: 9, Key: "b", Cost: 1}, {At: 5, Key: "c", Cost: 1}}
-	trace := traffic.NewTrace(func() (a traffic.Arrival, err error) {
+	next := func() (a traffic.Arrival, err error) {
 		if len(records) == 0 {
 			return a, io.EOF
 		}
 		a, records = records[0], records[1:]
 		return a, nil
-	})
-	for a, ok := trace.Next(); ok; a, ok = trace.Next() {
-		fmt.Println(a.At, a.Key)
 	}
-	fmt.Println(traffic.Err(trace))
+	s, err := traffic.NewSource(traffic.Load{
+		Process: traffic.Process{Kind: "trace", File: "access.log", Speed: 2_000_000},
+	}, traffic.Env{Trace: next})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for a, ok := s.Next(); ok; a, ok = s.Next() {
+		fmt.Println(a.At, a.Key, a.Cost)
+	}
+	fmt.Println(traffic.Err(s))
 	// Output:
-	// 0 a
-	// 9 b
-	// traffic: trace: record 3: at 5 is not allowed: must be from 9, where the record before it is, to 9007199254740991
+	// 0 a 1
+	// 250000 b 7
+	// traffic: process trace: file access.log: record 3, of 2023-11-14T22:13:20.400000Z: at 1700000000400000 is not allowed: must be from 1700000000500000, where the record before it is, to 9007199254740991
 }
 
 func ExampleNewKeys() {

@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"math/big"
-	"slices"
 	"testing"
 	"time"
 
@@ -89,49 +88,6 @@ func (l *listed) Next() (Arrival, bool) {
 	a := l.left[0]
 	l.left = l.left[1:]
 	return a, true
-}
-
-// Merge is a stable sort by time of the sources one after the other.
-func TestMergeIsAStableSort(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var sources []Source
-		var all []Arrival
-		for i := range rapid.IntRange(0, 12).Draw(t, "sources") {
-			ats := rapid.SliceOfN(rapid.Int64Range(0, 20), 0, 10).Draw(t, "times")
-			slices.Sort(ats)
-			var list []Arrival
-			for j, at := range ats {
-				list = append(list, Arrival{At: at, Key: keyName("source", int64(i)), Cost: int64(j)})
-			}
-			sources = append(sources, &listed{list})
-			all = append(all, list...)
-		}
-		slices.SortStableFunc(all, func(a, b Arrival) int { return int(a.At - b.At) })
-		merged := Merge(sources...)
-		if got := drain(merged); !slices.Equal(got, all) {
-			t.Fatalf("got  %v\nwant %v", got, all)
-		}
-		if a, ok := merged.Next(); ok {
-			t.Fatalf("after its end: %v", a)
-		}
-	})
-}
-
-// Merging is associative: a merge of merges is the merge of all.
-func TestMergeOfMergesIsOneMerge(t *testing.T) {
-	three := func() (a, b, c Source) {
-		return source(t, named(t, "batch")), source(t, named(t, "constant")), source(t, named(t, "keys/hot"))
-	}
-	a, b, c := three()
-	want := take(t, Merge(a, b, c), 10_000)
-	a, b, c = three()
-	if got := take(t, Merge(Merge(a, b), c), 10_000); !slices.Equal(got, want) {
-		t.Error("Merge(Merge(a, b), c) is not Merge(a, b, c)")
-	}
-	a, b, c = three()
-	if got := take(t, Merge(a, Merge(b, c)), 10_000); !slices.Equal(got, want) {
-		t.Error("Merge(a, Merge(b, c)) is not Merge(a, b, c)")
-	}
 }
 
 // Whatever the parameters, a process that is accepted keeps time in order and within

@@ -12,13 +12,13 @@ import (
 // fields it takes; another field that is set is refused. A field left out takes the
 // default in brackets. The package comment describes each kind.
 type Process struct {
-	// Kind is constant, poisson, mmpp, pareto, batch, flash, diurnal, counts,
+	// Kind is constant, poisson, mmpp, pareto, batch, flash, diurnal, counts, trace,
 	// boundary, counter or drip.
 	Kind string `yaml:"kind"`
 	// Rate is the mean rate; for a batch process that of the batches, and for a
 	// flash crowd the rate before it. It is required but for mmpp, where it
-	// belongs to the fit, and for counts, boundary, counter and drip, which take
-	// none.
+	// belongs to the fit, and for counts, trace, boundary, counter and drip, which
+	// take none.
 	Rate Rate `yaml:"rate,omitempty"`
 	// Jitter, for constant, delays each arrival by up to this share of the gap to
 	// the next, from 0 to 1 [0].
@@ -67,10 +67,24 @@ type Process struct {
 	// Counts are requests per Step [1m], one after the other; File names a file
 	// with one such number a line instead. Repeat says that they start again at
 	// the end.
+	//
+	// File of trace is what was recorded; required. The name is one of package fs:
+	// with slashes, not absolute, and without "..".
 	Counts []int64       `yaml:"counts,omitempty,flow"`
 	File   string        `yaml:"file,omitempty"`
 	Step   time.Duration `yaml:"step,omitempty"`
 	Repeat bool          `yaml:"repeat,omitempty"`
+
+	// Speed of trace is how much faster than recorded it comes, 0.001 to 1000 [1].
+	// Format and the columns say how to read it; whoever opens it knows what they
+	// may be. Key is what of an access log line is the key.
+	Speed      Decimal `yaml:"speed,omitempty"`
+	Format     string  `yaml:"format,omitempty"`
+	Key        string  `yaml:"key,omitempty"`
+	TimeColumn string  `yaml:"time_column,omitempty"`
+	TimeUnit   string  `yaml:"time_unit,omitempty"`
+	KeyColumn  string  `yaml:"key_column,omitempty"`
+	CostColumn string  `yaml:"cost_column,omitempty"`
 
 	// Limit is the limit under attack of boundary and counter: units, and the
 	// length of the window.
@@ -99,6 +113,7 @@ type processEnv struct {
 	gaps  *random.Stream
 	epoch int64 // of its time 0, in µs since the Unix epoch
 	files fs.FS
+	trace func() (Arrival, error)
 }
 
 var processes = []kind[func(Process, processEnv) (process, error)]{
@@ -110,6 +125,7 @@ var processes = []kind[func(Process, processEnv) (process, error)]{
 	{"flash", "rate at ramp hold decay peak", newFlash},
 	{"diurnal", "rate amplitude period phase", newDiurnal},
 	{"counts", "counts file step repeat", newCounts},
+	{"trace", "file speed format key time_column time_unit key_column cost_column", newRecorded},
 	{"boundary", "limit delta every", newBoundary},
 	{"counter", "limit", newCounter},
 	{"drip", "gap offset", newDrip},
@@ -121,6 +137,9 @@ func newProcess(p Process, env processEnv) (process, error) {
 		return nil, err
 	}
 	env.of = "process " + p.Kind
+	if p.File != "" && !fs.ValidPath(p.File) {
+		return nil, refuse(env.of, "file", p.File, "the name of a file in the same folder or below it")
+	}
 	return k.build(p, env)
 }
 

@@ -105,7 +105,7 @@ func (c *Comparer) Comparison() *Comparison {
 }
 
 // WriteJSON writes the comparison as one JSON object, indented.
-func (r *Comparison) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
+func (r *Comparison) WriteJSON(w io.Writer) error { return WriteJSON(w, r) }
 
 // WriteText writes the comparison for a terminal; see Report.WriteText.
 func (r *Comparison) WriteText(w io.Writer) error {
@@ -124,9 +124,9 @@ func (r *Comparison) facts() []fact {
 	if r.Events == 0 {
 		return all
 	}
-	all = append(all, fact{"keys", digits(r.Keys)})
+	all = append(all, fact{"keys", Digits(r.Keys)})
 	if r.UnitsOffered != r.Events {
-		all = append(all, fact{"units", digits(r.UnitsOffered)})
+		all = append(all, fact{"units", Digits(r.UnitsOffered)})
 	}
 	return all
 }
@@ -140,10 +140,10 @@ func (t *text) limits(r *Comparison) {
 	}
 	rows := []string{head + "limit"}
 	for i, l := range r.Limits {
-		row := fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t", i+1, digits(l.Admitted), digits(l.Denied), percent(l.Denied, r.Events),
-			digits(l.KeysHit), percent(l.KeysHit, r.Keys))
+		row := fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t", i+1, Digits(l.Admitted), Digits(l.Denied), Percent(l.Denied, r.Events),
+			Digits(l.KeysHit), Percent(l.KeysHit, r.Keys))
 		if units {
-			row += fmt.Sprintf("%s\t%s\t", digits(l.UnitsAdmitted), percent(l.UnitsAdmitted, r.UnitsOffered))
+			row += fmt.Sprintf("%s\t%s\t", Digits(l.UnitsAdmitted), Percent(l.UnitsAdmitted, r.UnitsOffered))
 		}
 		rows = append(rows, row+l.Limit)
 	}
@@ -163,9 +163,9 @@ func (t *text) denials(r *Comparison) {
 	for _, k := range r.MostDenied {
 		row := ""
 		for _, n := range k.Denied {
-			row += digits(n) + "\t"
+			row += Digits(n) + "\t"
 		}
-		rows = append(rows, row+digits(k.Offered)+"\t"+show(k.Key))
+		rows = append(rows, row+Digits(k.Offered)+"\t"+show(k.Key))
 	}
 	t.keyTable(rows)
 }

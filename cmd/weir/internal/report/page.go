@@ -99,7 +99,7 @@ func unbroken(text string) string { return strings.ReplaceAll(text, " %", "\u00a
 func (p *page) write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
 // number is a cell with a whole number.
-func number(n int64) cell { return cell{Text: digits(n), None: n == 0} }
+func number(n int64) cell { return cell{Text: Digits(n), None: n == 0} }
 
 // word is a cell with a text.
 func word(s string) cell { return cell{Text: s, Left: true} }

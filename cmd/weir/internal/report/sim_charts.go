@@ -25,9 +25,9 @@ func outcomes(results []*sim.Result) *chart.Chart {
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name:   show(r.Limit),
 			Values: floats(t.Admitted, t.Denied, t.Errors+t.Unknown+t.Open, t.Throttled),
-			Label:  percent(t.Admitted, t.Attempts),
+			Label:  Percent(t.Admitted, t.Attempts),
 		})
-		text = append(text, fmt.Sprintf("%s %s of %s (%s)", show(r.Limit), digits(t.Admitted), digits(t.Attempts), percent(t.Admitted, t.Attempts)))
+		text = append(text, fmt.Sprintf("%s %s of %s (%s)", show(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
 	}
 	return &chart.Chart{Title: "What became of the attempts", Text: "Admitted: " + sentence(text), Body: bars}
 }
@@ -44,10 +44,10 @@ func worstWindows(limits []limitOf) *chart.Chart {
 		w := &l.Worst
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name: l.label(), Values: floats(w.Units), Marks: floats(w.LimitUnits, w.BoundUnits),
-			Label: fmt.Sprintf("%s of %s", digits(w.Units), digits(w.LimitUnits)),
+			Label: fmt.Sprintf("%s of %s", Digits(w.Units), Digits(w.LimitUnits)),
 		})
 		text = append(text, fmt.Sprintf("%s %s in %s, where the limit says %s and admits up to %s without faults",
-			l.label(), digits(w.Units), chart.Duration(w.WindowMicros), digits(w.LimitUnits), digits(w.BoundUnits)))
+			l.label(), Digits(w.Units), chart.Duration(w.WindowMicros), Digits(w.LimitUnits), Digits(w.BoundUnits)))
 	}
 	return &chart.Chart{Title: "Most admitted in any window, against the limit", Text: "Admitted: " + sentence(text), Body: bars}
 }
@@ -74,14 +74,14 @@ func overTime(r *sim.Result, faults []sim.FaultResult) *chart.Chart {
 	}
 	seconds := float64(s.BucketMicros) / 1e6
 	text := []string{
-		fmt.Sprintf("%s offered and %s admitted", digits(total(s.Offered)), digits(total(s.Admitted))),
+		fmt.Sprintf("%s offered and %s admitted", Digits(total(s.Offered)), Digits(total(s.Admitted))),
 		fmt.Sprintf("at most %s and %s a second, over %s", rate(peak(s.Offered), seconds), rate(peak(s.Admitted), seconds), chart.Duration(s.BucketMicros)),
 	}
 	if n := total(s.Failed); n > 0 {
-		text = append(text, fmt.Sprintf("%s without a decision", digits(n)))
+		text = append(text, fmt.Sprintf("%s without a decision", Digits(n)))
 	}
 	if len(faults) > 0 {
-		text = append(text, count(int64(len(faults)), "fault")+", numbered above")
+		text = append(text, Count(int64(len(faults)), "fault")+", numbered above")
 	}
 	return &chart.Chart{Title: "Offered and admitted over time", Text: capital(sentence(text)), Body: xy}
 }
@@ -108,9 +108,9 @@ func arrivalCurve(l limitOf) *chart.Chart {
 		if len(over.Points) > 0 {
 			closest = fmt.Sprintf("above the bound without faults at %d of %d lengths; most so", len(over.Points), n)
 		}
-		text = append(text, fmt.Sprintf("%s in %s: %s, bound %s", closest, chart.Duration(tight.Micros), digits(tight.Units), digits(tight.BoundUnits)))
+		text = append(text, fmt.Sprintf("%s in %s: %s, bound %s", closest, chart.Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits)))
 		if tight != last {
-			text = append(text, fmt.Sprintf("in %s: %s, bound %s", chart.Duration(last.Micros), digits(last.Units), digits(last.BoundUnits)))
+			text = append(text, fmt.Sprintf("in %s: %s, bound %s", chart.Duration(last.Micros), Digits(last.Units), Digits(last.BoundUnits)))
 		}
 	}
 	lines := []chart.Line{bound, most}
@@ -152,7 +152,7 @@ func waiting(r *sim.Result) *chart.Chart {
 	}
 	text := []string{"half waited " + quantile(r.Waits, all, 50), "99 % waited " + quantile(r.Waits, all, 99)}
 	if len(r.Waits) > 0 && all > 0 {
-		text = append([]string{percent(r.Waits[0].Count, all) + " did not wait"}, text...)
+		text = append([]string{Percent(r.Waits[0].Count, all) + " did not wait"}, text...)
 	}
 	return &chart.Chart{Title: "How long admitted requests had waited", Text: capital(sentence(text)), Body: columns}
 }
@@ -185,13 +185,13 @@ func clients(r *sim.Result) *chart.Chart {
 	for _, c := range r.Fairness.Top {
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name: show(c.Key), Values: floats(c.AdmittedUnits, max(c.OfferedUnits-c.AdmittedUnits, 0)),
-			Label: fmt.Sprintf("%s of %s", digits(c.AdmittedUnits), digits(c.OfferedUnits)),
+			Label: fmt.Sprintf("%s of %s", Digits(c.AdmittedUnits), Digits(c.OfferedUnits)),
 		})
 	}
-	text := []string{fmt.Sprintf("Jain index %s over %s (1 is the same for all)", jain(r), count(r.Fairness.Keys, "key"))}
+	text := []string{fmt.Sprintf("Jain index %s over %s (1 is the same for all)", jain(r), Count(r.Fairness.Keys, "key"))}
 	if len(r.Fairness.Top) > 0 {
 		busiest := r.Fairness.Top[0]
-		text = append(text, fmt.Sprintf("the busiest got %s of %s", digits(busiest.AdmittedUnits), count(busiest.OfferedUnits, "unit")))
+		text = append(text, fmt.Sprintf("the busiest got %s of %s", Digits(busiest.AdmittedUnits), Count(busiest.OfferedUnits, "unit")))
 	}
 	return &chart.Chart{Title: "What the busiest clients got", Text: capital(sentence(text)), Body: bars}
 }
@@ -207,12 +207,12 @@ func faultWindows(r *sim.Result, faults []sim.FaultResult) *chart.Chart {
 		over, under = max(over, f.OverUnits), under+f.FalselyDeniedUnits
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name: fmt.Sprintf("%d %s", i+1, f.Kind), Values: floats(f.OverUnits, f.FalselyDeniedUnits),
-			Label: fmt.Sprintf("%s above, %s denied", digits(f.OverUnits), digits(f.FalselyDeniedUnits)),
+			Label: fmt.Sprintf("%s above, %s denied", Digits(f.OverUnits), Digits(f.FalselyDeniedUnits)),
 		})
 	}
 	return &chart.Chart{
 		Title: "Too much and too little, by fault",
-		Text:  sentence([]string{fmt.Sprintf("At most %s above a limit in the time of a fault", count(over, "unit")), digits(under) + " falsely denied in all of them"}),
+		Text:  sentence([]string{fmt.Sprintf("At most %s above a limit in the time of a fault", Count(over, "unit")), Digits(under) + " falsely denied in all of them"}),
 		Body:  bars,
 	}
 }
@@ -255,7 +255,7 @@ func peak(counts []int64) (most int64) {
 func rate(n int64, seconds float64) string {
 	perSecond := float64(n) / seconds
 	if perSecond >= 100 || perSecond == float64(int64(perSecond)) {
-		return digits(int64(perSecond + 0.5))
+		return Digits(int64(perSecond + 0.5))
 	}
 	return fmt.Sprintf("%.3g", perSecond)
 }

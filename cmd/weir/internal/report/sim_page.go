@@ -132,16 +132,16 @@ func resultCharts(r *sim.Result, faults []sim.FaultResult) []*chart.Chart {
 func requests(results []*sim.Result) string {
 	t := &results[0].Totals
 	if len(results) == 1 {
-		return fmt.Sprintf("%s, %s with repeats", count(t.Arrivals, "arrival"), count(t.Attempts, "attempt"))
+		return fmt.Sprintf("%s, %s with repeats", Count(t.Arrivals, "arrival"), Count(t.Attempts, "attempt"))
 	}
 	least, most := t.Arrivals, t.Arrivals
 	for _, r := range results {
 		least, most = min(least, r.Totals.Arrivals), max(most, r.Totals.Arrivals)
 	}
 	if least == most {
-		return count(most, "arrival") + " for each limit"
+		return Count(most, "arrival") + " for each limit"
 	}
-	return fmt.Sprintf("%s to %s for each limit: some callers wait for the answer", digits(least), count(most, "arrival"))
+	return fmt.Sprintf("%s to %s for each limit: some callers wait for the answer", Digits(least), Count(most, "arrival"))
 }
 
 // specs says what the limits of a result are.
@@ -170,11 +170,11 @@ func simVerdict(results []*sim.Result, differs int) *verdict {
 	}
 	switch {
 	case violated > 0:
-		return &verdict{false, fmt.Sprintf("A rule was violated in %d of %s", violated, count(int64(len(results)), "run"))}
+		return &verdict{false, fmt.Sprintf("A rule was violated in %d of %s", violated, Count(int64(len(results)), "run"))}
 	case differs > 0:
-		return &verdict{false, fmt.Sprintf("Other events than in memory in %d of %s", differs, count(int64(len(results)), "run"))}
+		return &verdict{false, fmt.Sprintf("Other events than in memory in %d of %s", differs, Count(int64(len(results)), "run"))}
 	case missed > 0:
-		return &verdict{false, "No rule was violated. Not met: " + count(int64(missed), "expectation")}
+		return &verdict{false, "No rule was violated. Not met: " + Count(int64(missed), "expectation")}
 	}
 	return &verdict{true, "No rule was violated"}
 }
@@ -194,7 +194,7 @@ func (p *page) failures(results []*sim.Result) error {
 			Title: fmt.Sprintf("Violation of %s, %s", f.Rule, show(f.Limit)),
 			Text: []string{
 				visible(f.Text),
-				fmt.Sprintf("It was event %s, %s after the start, which ended the run. It stands last of the %d events that are shown.", digits(f.Event), chart.Duration(f.Micros), len(f.Last)),
+				fmt.Sprintf("It was event %s, %s after the start, which ended the run. It stands last of the %d events that are shown.", Digits(f.Event), chart.Duration(f.Micros), len(f.Last)),
 			},
 			Lines: strings.Join(lines, "\n"),
 		}); err != nil {

@@ -22,7 +22,7 @@ func madeUp() []*sim.Result {
 			Digest: "0123456789abcdef", Events: 40_000 * n,
 			Totals: sim.Counts{Arrivals: 10_000, Attempts: 12_000 * n, OfferedUnits: 13_000 * n, Admitted: 9_000, AdmittedUnits: 9_500, Denied: 2_500,
 				Degraded: 30, Errors: 200, Unknown: 100, Throttled: 150, GaveUp: 700, Open: 50},
-			Traffic: []sim.TrafficResult{{Name: "users"}, {Name: "robot"}},
+			Traffic: []sim.TrafficResult{{Name: "users", BadLines: 3, FirstBad: "line 4: cost is negative"}, {Name: "robot"}},
 			Faults: []sim.FaultResult{
 				{Kind: "failover", FromMicros: 30_000_000, ToMicros: 31_000_000, UntilMicros: 35_000_000, OverUnits: 40, FalselyDeniedUnits: 3},
 				{Kind: "loss", FromMicros: 10_000_000, ToMicros: 20_000_000, UntilMicros: 24_000_000},
@@ -37,7 +37,7 @@ func madeUp() []*sim.Result {
 				{Key: "key-1", Attempts: 900, OfferedUnits: 1_000, AdmittedUnits: 400}, {Key: "key-2", Attempts: 80, OfferedUnits: 80, AdmittedUnits: 80}}},
 			RetryAfter: sim.RetryAfter{Told: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
 			Goals:      []sim.Goal{{Name: "reply lost", Count: 12}, {Name: "false denial"}},
-			Expected:   []sim.Expected{{Metric: "over_units", Max: &zero, Value: 40}, {Metric: "denied", Min: &five, Value: 2_500, Met: true}},
+			Expected:   []sim.Expected{{Limit: name, Metric: "over_units", Max: &zero, Value: 40}, {Limit: name, Metric: "denied", Min: &five, Value: 2_500, Met: true}},
 		}
 		for j := range int64(60) {
 			r.Series.Offered = append(r.Series.Offered, 200+j*j%97)

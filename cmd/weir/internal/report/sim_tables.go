@@ -36,7 +36,7 @@ func callers(results []*sim.Result) table {
 	counted("attempts, repeats included", func(c *sim.Counts) int64 { return c.Attempts })
 	counted("units offered", func(c *sim.Counts) int64 { return c.OfferedUnits })
 	counted("admitted", func(c *sim.Counts) int64 { return c.Admitted })
-	row("of attempts", func(r *sim.Result) cell { return right(percent(r.Totals.Admitted, r.Totals.Attempts)) })
+	row("of attempts", func(r *sim.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Attempts)) })
 	counted("units admitted", func(c *sim.Counts) int64 { return c.AdmittedUnits })
 	counted("denied", func(c *sim.Counts) int64 { return c.Denied })
 	counted("decided by a failure mode", func(c *sim.Counts) int64 { return c.Degraded })
@@ -90,7 +90,7 @@ func limitTable(limits []limitOf) table {
 	row("worst window: most without faults", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
 	row("worst window: ended at", func(l limitOf) cell { return right(chart.Duration(l.Worst.AtMicros)) })
 	row("most above the limit", func(l limitOf) cell {
-		return cell{Text: digits(l.OverUnits), Bad: l.OverUnits > l.OverBoundUnits, None: l.OverUnits == 0}
+		return cell{Text: Digits(l.OverUnits), Bad: l.OverUnits > l.OverBoundUnits, None: l.OverUnits == 0}
 	})
 	row("most that the faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
 	row("false denials", func(l limitOf) cell { return number(l.FalseDenials) })
@@ -107,7 +107,7 @@ func expectations(results []*sim.Result) table {
 		if n == nil {
 			return right("")
 		}
-		return right(digits(*n))
+		return right(Digits(*n))
 	}
 	for _, r := range results {
 		for _, e := range r.Expected {
@@ -115,7 +115,7 @@ func expectations(results []*sim.Result) table {
 			if !e.Met {
 				met = cell{Text: "missed", Bad: true}
 			}
-			t.Rows = append(t.Rows, []cell{word(e.Metric), word(show(r.Limit)), bound(e.Min), bound(e.Max), right(digits(e.Value)), met})
+			t.Rows = append(t.Rows, []cell{word(e.Metric), word(show(e.Limit)), bound(e.Min), bound(e.Max), right(Digits(e.Value)), met})
 		}
 	}
 	return t
@@ -132,6 +132,9 @@ func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
 	}
 	if len(r.Traffic) > 1 {
 		all = append(all, trafficTable(r))
+	}
+	if t := badLineTable(r); len(t.Rows) > 0 {
+		all = append(all, t)
 	}
 	return all
 }
@@ -152,7 +155,7 @@ func faultTable(faults []sim.FaultResult) table {
 
 func clientTable(r *sim.Result) table {
 	f := &r.Fairness
-	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), count(f.Keys, "key"))
+	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), Count(f.Keys, "key"))
 	if n := int64(len(f.Top)); n == f.Keys {
 		title = "All keys"
 	}
@@ -162,7 +165,7 @@ func clientTable(r *sim.Result) table {
 	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted", "share"}}
 	for _, c := range f.Top {
 		t.Rows = append(t.Rows, []cell{
-			word(show(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits), right(percent(c.AdmittedUnits, c.OfferedUnits)),
+			word(show(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits), right(Percent(c.AdmittedUnits, c.OfferedUnits)),
 		})
 	}
 	return t
@@ -176,6 +179,17 @@ func trafficTable(r *sim.Result) table {
 			word(show(c.Name)), number(c.Arrivals), number(c.Attempts), number(c.OfferedUnits), number(c.Admitted), number(c.AdmittedUnits),
 			number(c.Denied), number(c.Degraded), number(c.Errors), number(c.Unknown), number(c.Throttled), number(c.GaveUp),
 		})
+	}
+	return t
+}
+
+// badLineTable is what of the traces is no request.
+func badLineTable(r *sim.Result) table {
+	t := table{Title: "Bad lines of traces", Head: []string{"trace of", "bad lines", "the first"}}
+	for _, c := range r.Traffic {
+		if c.BadLines > 0 {
+			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.BadLines), word(visible(c.FirstBad))})
+		}
 	}
 	return t
 }

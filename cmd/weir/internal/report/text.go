@@ -69,19 +69,19 @@ func (s *Source) facts(limit string, span *Span) []fact {
 	} else {
 		all = append(all, factf("limits", "for each %s, on %s", show(s.Key), s.Store))
 	}
-	all = append(all, factf("events", "%s in %s", count(span.Events, "request"), count(s.Lines, "line")))
+	all = append(all, factf("events", "%s in %s", Count(span.Events, "request"), Count(s.Lines, "line")))
 	if s.Empty > 0 {
-		all = append(all, factf("empty", "%s", count(s.Empty, "line")))
+		all = append(all, factf("empty", "%s", Count(s.Empty, "line")))
 	}
 	if s.Headers > 0 {
-		all = append(all, factf("header", "%s", count(s.Headers, "line")))
+		all = append(all, factf("header", "%s", Count(s.Headers, "line")))
 	}
-	all = append(all, factf("bad", "%s", count(s.Bad, "line")))
+	all = append(all, factf("bad", "%s", Count(s.Bad, "line")))
 	order := "replayed as they stand"
 	if s.Sorted {
 		order = "sorted by time"
 	}
-	all = append(all, factf("disorder", "%s earlier than the one before, %s", count(s.OutOfOrder, "event"), order))
+	all = append(all, factf("disorder", "%s earlier than the one before, %s", Count(s.OutOfOrder, "event"), order))
 	if s.Misfit != "" {
 		all = append(all, fact{"warning", s.Misfit})
 	}
@@ -98,11 +98,11 @@ func (r *Report) facts() []fact {
 		return all
 	}
 	all = append(all,
-		factf("keys", "%s, of which %s denied at least once (%s)", digits(r.Keys), digits(r.KeysHit), percent(r.KeysHit, r.Keys)),
-		factf("admitted", "%s (%s)", digits(r.Admitted), percent(r.Admitted, r.Events)),
-		factf("denied", "%s (%s)", digits(r.Denied), percent(r.Denied, r.Events)))
+		factf("keys", "%s, of which %s denied at least once (%s)", Digits(r.Keys), Digits(r.KeysHit), Percent(r.KeysHit, r.Keys)),
+		factf("admitted", "%s (%s)", Digits(r.Admitted), Percent(r.Admitted, r.Events)),
+		factf("denied", "%s (%s)", Digits(r.Denied), Percent(r.Denied, r.Events)))
 	if r.UnitsOffered != r.Events {
-		all = append(all, factf("units", "%s offered, %s admitted (%s)", digits(r.UnitsOffered), digits(r.UnitsAdmitted), percent(r.UnitsAdmitted, r.UnitsOffered)))
+		all = append(all, factf("units", "%s offered, %s admitted (%s)", Digits(r.UnitsOffered), Digits(r.UnitsAdmitted), Percent(r.UnitsAdmitted, r.UnitsOffered)))
 	}
 	return all
 }
@@ -114,7 +114,7 @@ func (t *text) mostDenied(r *Report) {
 	t.printf("\nmost denied\n")
 	rows := []string{"denied\tof\t\tkey"}
 	for _, k := range r.MostDenied {
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", digits(k.Denied), digits(k.Offered), percent(k.Denied, k.Offered), show(k.Key)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", Digits(k.Denied), Digits(k.Offered), Percent(k.Denied, k.Offered), show(k.Key)))
 	}
 	t.keyTable(rows)
 }
@@ -150,7 +150,7 @@ func (t *text) timeline(r *Report) {
 	rows := []string{"time\toffered\tadmitted\t"}
 	for _, b := range r.Timeline {
 		at := algorithm.Instant(b.StartMicros).Time().Format(rowFormat(width))
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", at, digits(b.Offered), digits(b.Admitted), bar(b, most)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", at, Digits(b.Offered), Digits(b.Admitted), bar(b, most)))
 	}
 	t.keyTable(rows)
 }
@@ -185,11 +185,11 @@ func (t *text) badLines(r *Source) {
 	}
 	t.printf("\nbad lines")
 	if n := int64(len(r.BadLines)); n < r.Bad {
-		t.printf(", the first %d of %s", n, digits(r.Bad))
+		t.printf(", the first %d of %s", n, Digits(r.Bad))
 	}
 	t.printf("\n")
 	for _, b := range r.BadLines {
-		t.printf("  line %s: %s: %s\n", digits(b.Line), b.Reason, show(b.Text))
+		t.printf("  line %s: %s: %s\n", Digits(b.Line), b.Reason, show(b.Text))
 	}
 }
 
@@ -208,7 +208,7 @@ func length(d time.Duration) string {
 	const day = 24 * time.Hour
 	days := ""
 	if d >= 2*day {
-		days = digits(int64(d/day)) + "d"
+		days = Digits(int64(d/day)) + "d"
 		d %= day
 		if d == 0 {
 			return days
@@ -225,36 +225,3 @@ func length(d time.Duration) string {
 }
 
 func stamp(at time.Time) string { return at.Format("2006-01-02 15:04:05.999999 UTC") }
-
-// count writes a number with its noun.
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return digits(n) + " " + noun
-}
-
-// digits writes a number in groups of three.
-func digits(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// percent writes part of whole with one decimal; 0 and all are written only
-// where they are exact.
-func percent(part, whole int64) string {
-	if whole == 0 {
-		return "0 %"
-	}
-	p := 100 * float64(part) / float64(whole)
-	switch {
-	case part == 0:
-		return "0 %"
-	case part == whole:
-		return "100 %"
-	}
-	return strconv.FormatFloat(min(max(p, 0.1), 99.9), 'f', 1, 64) + " %"
-}

@@ -28,8 +28,8 @@ func TestPercentSaysNoneAndAllOnlyWhereExact(t *testing.T) {
 		{math.MaxInt64 - 1, math.MaxInt64, "99.9 %"},
 		{1, math.MaxInt64, "0.1 %"},
 	} {
-		if got := percent(c.part, c.whole); got != c.want {
-			t.Errorf("percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
+		if got := Percent(c.part, c.whole); got != c.want {
+			t.Errorf("Percent(%d, %d) = %q, want %q", c.part, c.whole, got, c.want)
 		}
 	}
 }
@@ -39,16 +39,16 @@ func TestDigitsAreInGroups(t *testing.T) {
 		0: "0", 7: "7", 999: "999", 1000: "1,000", 12_345: "12,345", 123_456: "123,456", 1_234_567: "1,234,567",
 		math.MaxInt64: "9,223,372,036,854,775,807",
 	} {
-		if got := digits(n); got != want {
-			t.Errorf("digits(%d) = %q, want %q", n, got, want)
+		if got := Digits(n); got != want {
+			t.Errorf("Digits(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
 
 func TestCountsTakeTheirNoun(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 lines", 1: "1 line", 2: "2 lines", 1000: "1,000 lines"} {
-		if got := count(n, "line"); got != want {
-			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		if got := Count(n, "line"); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
 		}
 	}
 }

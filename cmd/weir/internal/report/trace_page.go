@@ -91,8 +91,8 @@ func throughTime(s *series, limit int, title string, all int64, span *Span) *cha
 	busiest := s.most(func(m *moment) int64 { return m.offered })
 	return &chart.Chart{Title: title, Body: s.over(offered, admitted), Text: fmt.Sprintf(
 		"%s of %s admitted (%s); most offered in %s: %s at %s, of which %s admitted.",
-		digits(all), count(span.Events, "request"), percent(all, span.Events),
-		chart.Duration(s.width), digits(busiest.offered), stamp(algorithm.Instant(busiest.start).Time()), digits(busiest.admitted[limit]))}
+		Digits(all), Count(span.Events, "request"), Percent(all, span.Events),
+		chart.Duration(s.width), Digits(busiest.offered), stamp(algorithm.Instant(busiest.start).Time()), Digits(busiest.admitted[limit]))}
 }
 
 // deniedThroughTime is what each limit denied over time.
@@ -104,7 +104,7 @@ func deniedThroughTime(r *Comparison) *chart.Chart {
 		one := r.series.line(l.Limit, denied)
 		one.Colour, one.Dash = chart.Distinct(i)
 		lines = append(lines, one)
-		text = append(text, fmt.Sprintf("%s %s", l.Limit, digits(denied(r.series.most(denied)))))
+		text = append(text, fmt.Sprintf("%s %s", l.Limit, Digits(denied(r.series.most(denied)))))
 	}
 	return &chart.Chart{Title: "Denied over time", Body: r.series.over(lines...),
 		Text: fmt.Sprintf("Most denied in %s: ", chart.Duration(r.series.width)) + sentence(text)}
@@ -118,12 +118,12 @@ func mostDenied(r *Report) *chart.Chart {
 	}
 	for _, k := range r.MostDenied {
 		bars.Rows = append(bars.Rows, chart.Row{
-			Name: show(k.Key), Values: floats(k.Denied, k.Offered-k.Denied), Label: fmt.Sprintf("%s of %s", digits(k.Denied), digits(k.Offered)),
+			Name: show(k.Key), Values: floats(k.Denied, k.Offered-k.Denied), Label: fmt.Sprintf("%s of %s", Digits(k.Denied), Digits(k.Offered)),
 		})
 	}
 	return &chart.Chart{
 		Title: "Who was denied most",
-		Text:  fmt.Sprintf("%s of %s denied at least once; the first of these %s of %s times.", digits(r.KeysHit), count(r.Keys, "key"), digits(r.MostDenied[0].Denied), digits(r.MostDenied[0].Offered)),
+		Text:  fmt.Sprintf("%s of %s denied at least once; the first of these %s of %s times.", Digits(r.KeysHit), Count(r.Keys, "key"), Digits(r.MostDenied[0].Denied), Digits(r.MostDenied[0].Offered)),
 		Body:  bars,
 	}
 }
@@ -132,7 +132,7 @@ func (r *Report) tables() (all []table) {
 	if len(r.MostDenied) > 0 {
 		t := table{Title: "Most denied", Head: []string{"key", "denied", "of", "share"}}
 		for _, k := range r.MostDenied {
-			t.Rows = append(t.Rows, []cell{word(show(k.Key)), number(k.Denied), number(k.Offered), right(percent(k.Denied, k.Offered))})
+			t.Rows = append(t.Rows, []cell{word(show(k.Key)), number(k.Denied), number(k.Offered), right(Percent(k.Denied, k.Offered))})
 		}
 		all = append(all, t)
 	}
@@ -163,7 +163,7 @@ func denials(r *Comparison) *chart.Chart {
 	}
 	var text []string
 	for _, l := range r.Limits {
-		label := fmt.Sprintf("%s (%s)", digits(l.Denied), percent(l.Denied, r.Events))
+		label := fmt.Sprintf("%s (%s)", Digits(l.Denied), Percent(l.Denied, r.Events))
 		bars.Rows = append(bars.Rows, chart.Row{Name: l.Limit, Values: floats(l.Denied, l.Admitted), Label: label})
 		text = append(text, l.Limit+" "+label)
 	}
@@ -175,11 +175,11 @@ func keysHit(r *Comparison) *chart.Chart {
 	bars := &chart.Bars{X: chart.Axis{Label: "keys"}, Series: []chart.Series{{Name: "denied at least once", Colour: chart.Vermilion}}}
 	var text []string
 	for _, l := range r.Limits {
-		label := fmt.Sprintf("%s (%s)", digits(l.KeysHit), percent(l.KeysHit, r.Keys))
+		label := fmt.Sprintf("%s (%s)", Digits(l.KeysHit), Percent(l.KeysHit, r.Keys))
 		bars.Rows = append(bars.Rows, chart.Row{Name: l.Limit, Values: floats(l.KeysHit), Label: label})
 		text = append(text, l.Limit+" "+label)
 	}
-	return &chart.Chart{Title: "Keys denied at least once", Text: fmt.Sprintf("Of %s: ", count(r.Keys, "key")) + sentence(text), Body: bars}
+	return &chart.Chart{Title: "Keys denied at least once", Text: fmt.Sprintf("Of %s: ", Count(r.Keys, "key")) + sentence(text), Body: bars}
 }
 
 func (r *Comparison) limitTable() table {
@@ -189,9 +189,9 @@ func (r *Comparison) limitTable() table {
 		t.Head = append(t.Head, "units admitted", "share")
 	}
 	for _, l := range r.Limits {
-		row := []cell{word(l.Limit), number(l.Admitted), number(l.Denied), right(percent(l.Denied, r.Events)), number(l.KeysHit), right(percent(l.KeysHit, r.Keys))}
+		row := []cell{word(l.Limit), number(l.Admitted), number(l.Denied), right(Percent(l.Denied, r.Events)), number(l.KeysHit), right(Percent(l.KeysHit, r.Keys))}
 		if units {
-			row = append(row, number(l.UnitsAdmitted), right(percent(l.UnitsAdmitted, r.UnitsOffered)))
+			row = append(row, number(l.UnitsAdmitted), right(Percent(l.UnitsAdmitted, r.UnitsOffered)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -217,11 +217,11 @@ func (p *page) badLines(s *Source) error {
 	}
 	title := "Bad lines"
 	if n := int64(len(s.BadLines)); n < s.Bad {
-		title = fmt.Sprintf("The first %d of %s", n, count(s.Bad, "bad line"))
+		title = fmt.Sprintf("The first %d of %s", n, Count(s.Bad, "bad line"))
 	}
 	t := table{Title: title, Head: []string{"line", "why", "what it begins with"}}
 	for _, b := range s.BadLines {
-		t.Rows = append(t.Rows, []cell{word(digits(b.Line)), word(b.Reason), word(show(b.Text))})
+		t.Rows = append(t.Rows, []cell{word(Digits(b.Line)), word(b.Reason), word(show(b.Text))})
 	}
 	return p.add(section{Title: "Bad lines", Tables: []table{t}})
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/traffic"
+)
+
+// traces is sim.Options.Traces: it opens traces in the formats of a replay, in the folder
+// of the scenario. A read ends when the context does.
+func (src *simSource) traces(ctx context.Context) func(traffic.Process) (sim.Recording, error) {
+	if src.files == nil {
+		return nil
+	}
+	return func(p traffic.Process) (sim.Recording, error) {
+		r, err := openRecording(ctx, src.files, p)
+		if err != nil {
+			return nil, fmt.Errorf("process trace: %w", err)
+		}
+		return r, nil
+	}
+}
+
+// recording is a trace of a scenario. It is sorted by time whatever its format, since in
+// a simulation no time goes back.
+type recording struct {
+	file   fs.File
+	reader *trace.Reader
+}
+
+var _ sim.Recording = (*recording)(nil)
+
+func openRecording(ctx context.Context, files fs.FS, p traffic.Process) (*recording, error) {
+	key, err := trace.ParseKey(p.Key)
+	if err != nil {
+		return nil, optionAsField(err)
+	}
+	file, err := files.Open(p.File)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	reader, err := trace.Open(untilDone{ctx, file}, &trace.Options{
+		Format: p.Format, Key: key, Sort: true,
+		TimeColumn: p.TimeColumn, TimeUnit: p.TimeUnit, KeyColumn: p.KeyColumn, CostColumn: p.CostColumn,
+	})
+	if option := trace.OptionError(""); errors.As(err, &option) {
+		err = optionAsField(option)
+	} else if err != nil {
+		err = fmt.Errorf("file %s: %w", p.File, err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &recording{file, reader}, nil
+}
+
+// optionAsField names the field of a scenario where an error names an option:
+// "trace: time column: …" is about time_column.
+func optionAsField(err error) error {
+	option, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trace: "), ": ")
+	return fmt.Errorf("%s: %s", strings.ReplaceAll(option, " ", "_"), rest)
+}
+
+// Next implements sim.Recording. The first reads all of the file.
+func (r *recording) Next() (traffic.Arrival, error) {
+	e, err := r.reader.Next()
+	return traffic.Arrival{At: e.At, Key: e.Key, Cost: e.Cost}, err
+}
+
+// Bad implements sim.Recording.
+func (r *recording) Bad() (lines int64, first string) {
+	lines, bad := r.reader.Bad()
+	if misfit, found := r.reader.Misfit(); found {
+		return lines, misfit.String()
+	}
+	if lines > 0 {
+		first = fmt.Sprintf("line %d: %s", bad[0].Number, bad[0].Reason)
+	}
+	return lines, first
+}
+
+// Close implements sim.Recording. Nothing is lost where a file that was read cannot be
+// closed.
+func (r *recording) Close() error {
+	_ = r.file.Close()
+	return r.reader.Close()
+}
+
+// untilDone is a reader that ends with a context.
+type untilDone struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
+}
+
+// named returns the files that the traffic of a scenario names, in the folder of it.
+func (src *simSource) named() (all []string) {
+	if src.scenario == nil || src.files == nil {
+		return nil
+	}
+	for _, t := range src.scenario.Traffic {
+		if t.Process.File != "" {
+			all = append(all, t.Process.File)
+		}
+	}
+	return all
+}
+
+// spare makes sure that no output is a file that the scenario names, and that a scenario
+// which is saved finds them where it is.
+func (src *simSource) spare() error {
+	for _, file := range src.named() {
+		from, err := fs.Stat(src.files, file)
+		if err != nil {
+			continue // the run says what is wrong with it
+		}
+		for _, o := range src.flags.simOutputs() {
+			if to, err := os.Stat(o[1]); o[1] != "" && err == nil && os.SameFile(from, to) {
+				return usageError{fmt.Errorf("%s: %q is a file that the scenario names: must be another file", o[0], o[1])}
+			}
+		}
+		if out := src.flags.Out; out != "" && !samePlace(filepath.Dir(out), filepath.Dir(src.file)) {
+			return usageError{fmt.Errorf("--out: %q is in another folder than the scenario, whose traffic names the file %q: must be beside the scenario", out, file)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/sim"
+)
+
+const recordedScenario = "testdata/sim-recorded.yaml"
+
+// everySpec is a limit of each kind.
+var everySpec = []string{
+	"gcra:30/1m,burst=7", "token-bucket:30/1m,burst=7", "leaky-bucket:30/1m,capacity=7",
+	"fixed-window:9/10s", "sliding-log:9/10s", "sliding-counter:9/10s",
+}
+
+func TestSimShowsATraceWithItsBadLines(t *testing.T) {
+	wantGolden(t, "sim-recorded.golden", simulated(t, recordedScenario))
+}
+
+// busyTrace is a JSON Lines trace with bursts, pauses, costs from 0 to above every
+// limit, and several requests at one instant. It is out of order where shuffled.
+func busyTrace(shuffled bool) string {
+	draw := rand.New(rand.NewPCG(1, 2))
+	at := int64(1_700_000_000_123_457)
+	var lines []string
+	for range 3000 {
+		if draw.IntN(3) > 0 {
+			at += draw.Int64N(1 << draw.IntN(26))
+		}
+		cost := max(0, draw.Int64N(16)-4)
+		lines = append(lines, fmt.Sprintf(`{"at_us":%d,"key":"user %d","cost":%d}`, at, draw.IntN(5), cost))
+	}
+	if shuffled {
+		draw.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A replay of a trace, and a simulation of the same requests without a network, decide
+// each request in the same way, to the last number.
+func TestSimOfATraceDecidesAsItsReplay(t *testing.T) {
+	for _, c := range []struct {
+		name, text, fields string
+		flags              []string
+	}{
+		{name: "jsonl", text: busyTrace(false)},
+		{name: "jsonl/shuffled and packed", text: packed(t, busyTrace(true)), flags: []string{"--sort"}},
+		{name: "combined", text: read(t, sample)},
+		{name: "combined/user agents", text: read(t, sample), fields: ", format: combined, key: user-agent", flags: []string{"--key", "user-agent"}},
+		{name: "csv", text: read(t, "../../docs/reference/testdata/tokens.csv"),
+			fields: ", time_column: time, key_column: user, cost_column: tokens",
+			flags:  []string{"--time-column", "time", "--key-column", "user", "--cost-column", "tokens"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "log"), c.text)
+			for _, spec := range everySpec {
+				decisions := filepath.Join(dir, "decisions")
+				got := start(append([]string{"replay", "--limit", spec, "--decisions", decisions, filepath.Join(dir, "log")}, c.flags...)...)
+				if got.status != exitOK {
+					t.Fatalf("status %d, %s", got.status, got.err)
+				}
+				want := read(t, decisions)
+				if decided := simulatedDecisions(t, dir, spec, c.fields, want); decided != want {
+					t.Errorf("%s: %s", spec, difference(decided, want))
+				}
+			}
+		})
+	}
+}
+
+// simulatedDecisions are those of a scenario with the trace log, as a replay writes them.
+// It begins at the instant of the first.
+func simulatedDecisions(t *testing.T, dir, spec, fields, replayed string) string {
+	t.Helper()
+	type decision struct {
+		At    int64 `json:"at_us"`
+		Limit int64 `json:"limit"`
+	}
+	var first, last decision
+	lines := strings.Split(strings.TrimSpace(replayed), "\n")
+	if err := errors.Join(json.Unmarshal([]byte(lines[0]), &first), json.Unmarshal([]byte(lines[len(lines)-1]), &last)); err != nil {
+		t.Fatal(err)
+	}
+	span := func(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+	scenario, err := sim.Parse(strings.NewReader(fmt.Sprintf(`name: recorded
+start: %s
+duration: %s
+limits: [{name: limit, spec: "%s"}]
+traffic: [{name: log, process: {kind: trace, file: log%s}}]
+`, time.UnixMicro(first.At).UTC().Format(time.RFC3339Nano), span(last.At-first.At+1), spec, fields)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var decided []byte
+	source := &simSource{scenario: scenario, files: os.DirFS(dir)}
+	world := &simWorld{}
+	r, err := world.runIn(context.Background(), source, nil, func(e *sim.Event) error {
+		if e.Kind != sim.Decided {
+			return nil
+		}
+		d := weir.Decision{
+			Allowed: e.Allowed, Limit: first.Limit, Remaining: e.Remaining, RetryAfter: span(e.RetryMicros),
+			ResetAfter: span(e.ResetMicros), Delay: span(e.DelayMicros),
+		}
+		if e.RetryMicros == int64(weir.Never/time.Microsecond) {
+			d.RetryAfter = weir.Never
+		}
+		decided = appendDecision(decided, trace.Event{At: e.At, Key: e.Key, Cost: e.Cost}, d)
+		return nil
+	})
+	if err != nil || r[0].Failure != nil {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	return string(decided)
+}
+
+func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, "log", busyTrace(false))
+	write(t, "empty", "\n")
+	write(t, "bad", "nothing\nof use\n")
+	write(t, "huge", `{"at_us":1,"key":"a","cost":1000000000001}`+"\n")
+	write(t, "cut", packed(t, busyTrace(false))[:2000])
+	if err := os.Mkdir("below", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		process, want string
+		args          []string
+	}{
+		{process: "{kind: trace}", want: `traffic: process trace: file "" is not allowed: must be the name of a trace`},
+		{process: "{kind: trace, file: none}", want: "sim: traffic log: process trace: file: open none: no such file"},
+		{process: "{kind: trace, file: ../log}", want: "file ../log is not allowed: must be the name of a file in the same folder or below it"},
+		{process: "{kind: trace, file: below}", want: "is a directory"},
+		{process: "{kind: trace, file: log, format: tsv}", want: `process trace: format: "tsv" is not one of auto, jsonl, combined`},
+		{process: "{kind: trace, file: log, key: colour}", want: `process trace: key: "colour" is not one of host, path`},
+		{process: "{kind: trace, file: log, key: path}", want: "process trace: key: a jsonl trace has no choice"},
+		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "process trace: time_column: jsonl has no columns to choose: must be left out"},
+		{process: "{kind: trace, file: log, time_column: t, time_unit: d}", want: `process trace: time_unit: "d" is not one of s, ms, us, ns`},
+		{process: "{kind: trace, file: empty}", want: "sim: traffic log: traffic: process trace: file empty is not allowed: must be a trace of at least one request\n"},
+		{process: "{kind: trace, file: bad, format: jsonl}", want: "of at least one request (2 lines cannot be used; no line can be used as jsonl; line 1: "},
+		{process: "{kind: trace, file: huge}", want: "record 1, of 1970-01-01T00:00:00.000001Z: cost 1000000000001 is not allowed"},
+		{process: "{kind: trace, file: cut}", want: "trace: read after line "},
+		{process: "{kind: trace, file: log}", args: []string{"--json", "log"}, want: `--json: "log" is a file that the scenario names: must be another file`},
+		{process: "{kind: trace, file: log}", args: []string{"--shrink", "--out", "below/small.yaml"}, want: "must be beside the scenario"},
+		{process: "{kind: trace, file: log}", args: []string{"--seeds", "2", "--out", "below/small.yaml"}, want: `whose traffic names the file "log": must be beside the scenario`},
+	} {
+		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: "+c.process+"}]\n")
+		got := start(append([]string{"sim", "s.yaml"}, c.args...)...)
+		if got.status == exitOK || !strings.Contains(got.err, c.want) {
+			t.Errorf("%s %q: status %d, %swant %s", c.process, c.args, got.status, got.err, c.want)
+		}
+		if read(t, "log") != busyTrace(false) {
+			t.Fatalf("%s %q: the trace was written to", c.process, c.args)
+		}
+	}
+}
+
+// An exploration and a shrinking read the trace again for each run.
+func TestSimExploresAndShrinksWithATrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "log", busyTrace(false))
+	write(t, "s.yaml", `name: s
+duration: 1h
+limits: [{name: l, spec: "gcra:5/1s"}]
+traffic:
+  - {name: log, process: {kind: trace, file: log, speed: 2}}
+  - {name: other, process: {kind: poisson, rate: 1/1m}}
+expect: [{metric: denied, max: 3000}]
+`)
+	if out := simulated(t, "s.yaml", "--seeds", "3"); !strings.Contains(out, "3 of 3 seeds") {
+		t.Error(out)
+	}
+	write(t, "s.yaml", strings.Replace(read(t, "s.yaml"), "3000", "3", 1))
+	got := start("sim", "s.yaml", "--seeds", "3")
+	if got.status != exitFailed || !strings.Contains(got.out, "saved in s-0.yaml") {
+		t.Fatalf("status %d, %s%s", got.status, got.err, got.out)
+	}
+	if out := simulated(t, "s-0.yaml", "--shrink"); !strings.Contains(out, "s-0.shrunk.yaml") {
+		t.Error(out)
+	}
+	small := read(t, "s-0.shrunk.yaml")
+	if !strings.Contains(small, "file: log") || strings.Contains(small, "other") {
+		t.Error(small)
+	}
+	if got := start("sim", "s-0.shrunk.yaml"); got.status != exitFailed || !strings.Contains(got.out, "MISSED") {
+		t.Errorf("status %d, %s%s", got.status, got.err, got.out)
+	}
+}
+
+// An interrupt ends the reading of a trace.
+func TestSimInterruptedWhileItReadsATrace(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "log"), busyTrace(false))
+	scenario, err := sim.Parse(strings.NewReader("name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: {kind: trace, file: log}}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	source := &simSource{scenario: scenario, files: os.DirFS(dir)}
+	if _, err := new(simWorld).runIn(ctx, source, nil, nil); err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
