@@ -76,7 +76,7 @@ func TestStore(t *testing.T, newStore func(tb testing.TB, clk clock.Clock) store
 	}
 }
 
-// Checks returns all checks, the readable ones first, for a store about which
+// Checks returns all checks, the narrow ones first, for a store about which
 // nothing is known. Config.Checks returns them for one about which something is.
 func Checks() []Check { return (*Config)(nil).Checks() }
 

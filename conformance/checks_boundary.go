@@ -15,8 +15,8 @@ func boundaryChecks() []Check {
 		checks = append(checks, checkOf("boundary/"+k.name, "L1 L2 L6",
 			"a denied request is denied until the microsecond before RetryAfter and admitted at it; a key is fresh at ResetAfter and not before",
 			func(w *checkWorld) {
-				for _, a := range k.some() {
-					w.boundaries(a)
+				for i, a := range k.limits[:often(len(k.limits), 2)] {
+					w.boundaries(a, i)
 				}
 			}).needing(needsClock|k.needs))
 	}
@@ -28,27 +28,31 @@ func boundaryChecks() []Check {
 			}
 			w.throughBound = true
 			for _, k := range w.kinds() {
-				for _, a := range k.some() {
-					w.boundaries(a)
+				for i, a := range k.some() {
+					w.boundaries(a, i)
 				}
 			}
 		}).needing(needsClock))
 }
 
-// boundaries walks along the waits of one limit, from several instants.
-func (w *checkWorld) boundaries(a algorithm.Algorithm) {
+// boundaries walks along the waits of one limit, from several instants; in the quick
+// profile it is one of them, another for each limit.
+func (w *checkWorld) boundaries(a algorithm.Algorithm, turn int) {
 	w.Helper()
 	period := algorithm.Instant(max(1, a.Spec().Params[1]))
 	edge := (checkStart/period + 1) * period
 	starts := []algorithm.Instant{checkStart, edge - 1, 0, edge}
+	costs := []int64{1, checkCapacity(a)}
 	if quick() {
-		starts = starts[:2]
+		starts, costs = starts[turn:][:1], costs[turn:][:1]
 	}
 	for _, start := range starts {
 		w.startAt(start)
 		w.boundariesOfRetry(a)
 		w.boundariesOfReset(a)
-		w.boundariesOfWindow(a, period)
+		for _, cost := range costs {
+			w.boundariesOfWindow(a, period, cost)
+		}
 	}
 }
 
@@ -95,30 +99,25 @@ func (w *checkWorld) boundariesOfReset(a algorithm.Algorithm) {
 	}
 }
 
-// boundariesOfWindow looks from around every instant at which something may
-// change, in the order of time, with every cost that may tell.
-func (w *checkWorld) boundariesOfWindow(a algorithm.Algorithm, period algorithm.Instant) {
+// boundariesOfWindow takes so much and looks from around every instant at which
+// something may change, in the order of time, with every cost that may tell.
+func (w *checkWorld) boundariesOfWindow(a algorithm.Algorithm, period algorithm.Instant, taken int64) {
 	w.Helper()
 	capacity := checkCapacity(a)
-	for _, cost := range []int64{1, capacity} {
-		o := w.outcome("window", a, cost)
-		now := w.now()
-		edge := (now/period + 1) * period
-		fresh := now + algorithm.Instant(o.ResetAfter/time.Microsecond)
-		instants := []algorithm.Instant{
-			now, now + 1, edge - 1, edge, edge + 1, edge + period/2,
-			edge + period - 1, edge + period, edge + 2*period, now + period, fresh - 1, fresh, fresh + 1,
-		}
-		slices.Sort(instants)
-		for _, at := range slices.Compact(instants) {
-			w.setClock(at)
-			costs := []int64{0, 1, capacity, capacity - 1, capacity + 1, 2}
-			if quick() {
-				costs = costs[:3]
-			}
-			for _, cost := range costs {
-				w.peek(checkOp("window", "", a, cost))
-			}
+	o := w.outcome("window", a, taken)
+	now := w.now()
+	edge := (now/period + 1) * period
+	fresh := now + algorithm.Instant(o.ResetAfter/time.Microsecond)
+	instants := []algorithm.Instant{
+		now, now + 1, edge - 1, edge, edge + 1, edge + period/2,
+		edge + period - 1, edge + period, edge + 2*period, now + period, fresh - 1, fresh, fresh + 1,
+	}
+	slices.Sort(instants)
+	costs := []int64{1, capacity, 0, capacity - 1, capacity + 1, 2}
+	for _, at := range slices.Compact(instants) {
+		w.setClock(at)
+		for _, cost := range costs[:often(len(costs), 2)] {
+			w.peek(checkOp("window", "", a, cost))
 		}
 	}
 }

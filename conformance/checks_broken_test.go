@@ -230,6 +230,25 @@ var broken = []brokenStore{
 			})
 		}
 	}, []string{"key/among-many"}},
+	{"every 500 writes what is fresh is dropped, without the grace", func(f *faultyStore) {
+		writes, fresh := 0, map[place]algorithm.Instant{}
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			at, committed, err := f.plainStore.Apply(ctx, ops)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for i := range ops {
+				if op := &ops[i]; committed && store.Changes(op) {
+					writes++
+					fresh[placeOf(op.Slot)] = at + algorithm.Instant(op.Outcome.ResetAfter/time.Microsecond)
+				}
+			}
+			if writes >= 500 {
+				writes = 0
+				maps.DeleteFunc(f.states, func(p place, _ algorithm.State) bool { return fresh[p] <= at })
+			}
+			return at, committed, err
+		}
+	}, []string{"expiry/among-many"}},
 	{"a context that ends stops between two slots", func(f *faultyStore) {
 		f.apply = func(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 			at, committed, err = f.decide(ctx, ops, func(after map[place]algorithm.State) {

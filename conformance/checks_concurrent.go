@@ -34,10 +34,7 @@ func concurrentChecks() []Check {
 }
 
 func concurrentCapacity(w *checkWorld, k checkKind) {
-	callers, calls := 32, 12
-	if quick() {
-		calls = 5
-	}
+	callers, calls := 32, often(12, 5)
 	limit, admits := k.limits[0], int64(1)
 	if _, custom := limit.(checkPause); !custom { // which admits once
 		limit = w.limit(k.name + ":100/1h")
@@ -74,10 +71,7 @@ func concurrentCapacity(w *checkWorld, k checkKind) {
 }
 
 func concurrentCrowd(w *checkWorld) {
-	callers := 10_000
-	if quick() {
-		callers = 1000
-	}
+	callers := often(10_000, 1000)
 	capacity := int64(callers / 10)
 	limit := w.limit(fmt.Sprintf("gcra:%d/24h", capacity))
 	var bound store.Bound
@@ -113,7 +107,7 @@ func concurrentCrowd(w *checkWorld) {
 
 func concurrentOrders(w *checkWorld) {
 	const callers, slots = 16, 6
-	calls := max(20, scaled(40))
+	calls := max(15, scaled(40))
 	a := w.limit("gcra:100/1h")
 	slot := func(i int) store.Slot {
 		return store.Slot{Key: string(rune('a' + i%slots)), Limit: "l", Algorithm: a}

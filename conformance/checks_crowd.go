@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -28,22 +30,40 @@ func (w *checkWorld) mustEnd(callers *sync.WaitGroup) {
 // together runs n callers at once and fails with the first of their errors.
 func (w *checkWorld) together(n int, caller func(i int) error) {
 	w.Helper()
+	w.besides(n, caller, func() {})
+}
+
+// besides is together with something else that happens meanwhile.
+func (w *checkWorld) besides(n int, caller func(i int) error, meanwhile func()) {
+	w.Helper()
 	var callers sync.WaitGroup
 	start, problems := make(chan struct{}), make(chan error, n)
 	for i := range n {
 		callers.Go(func() {
 			<-start
-			if err := caller(i); err != nil {
+			if err := recovered(func() error { return caller(i) }); err != nil {
 				problems <- err
 			}
 		})
 	}
 	close(start)
+	meanwhile()
 	w.mustEnd(&callers)
 	close(problems)
 	for err := range problems {
 		w.fail(err)
 	}
+}
+
+// recovered turns a panic, which would end the whole run without a word of the
+// check, into an error that says where it came from.
+func recovered(call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault{"a concurrent caller", fmt.Sprintf("panic: %v\n%s", p, bytes.TrimSpace(debug.Stack())), "no panic"}
+		}
+	}()
+	return call()
 }
 
 // persist calls Apply again where others were in the way each time, which

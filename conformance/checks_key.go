@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
@@ -12,6 +11,9 @@ import (
 // and nothing else.
 func keyChecks() []Check {
 	return []Check{
+		checkOf("key/and-limit-name", "T9",
+			"key and limit name are kept apart where they would be the same one after the other; a name may be empty",
+			func(w *checkWorld) { w.mustBeKeptApart(shiftedSlots()) }),
 		checkOf("key/any-bytes", "T9",
 			"keys are kept apart whatever bytes they consist of", func(w *checkWorld) {
 				var slots []store.Slot
@@ -24,11 +26,6 @@ func keyChecks() []Check {
 			"long keys are kept apart by all of their bytes", func(w *checkWorld) {
 				w.mustBeKeptApart(longKeySlots())
 			}),
-		checkOf("key/and-limit-name", "T9",
-			"key and limit name are kept apart where they would be the same one after the other; a name may be empty",
-			func(w *checkWorld) { w.mustBeKeptApart(shiftedSlots()) }),
-		checkOf("key/among-many", "J1 T6",
-			"what a thousand other keys do, two hundred in the quick profile, changes nothing of a key's answers", keyAmongMany),
 		checkOf("key/and-kind", "K6",
 			"the kinds of algorithm of one key and limit name have states of their own",
 			func(w *checkWorld) {
@@ -37,24 +34,30 @@ func keyChecks() []Check {
 	}
 }
 
+// crowdedChecks are about one key beside many others.
+func crowdedChecks() []Check {
+	return []Check{
+		checkOf("key/among-many", "J1 T6",
+			"what a thousand other keys do changes nothing of a key's answers", keyAmongMany),
+	}
+}
+
 // keySlot is a slot of three units.
 func keySlot(key, limit string) store.Slot {
 	return store.Slot{Key: key, Limit: limit, Algorithm: algorithm.Must(algorithm.ParseSpec("gcra:3/8760h"))}
 }
 
-// mustBeKeptApart takes from each slot in turn, one by one and all at once:
-// where two are taken for one, there is less than there must be.
+// mustBeKeptApart takes from each slot in turn, and then of all together: where
+// two are taken for one, there is less than there must be.
 func (w *checkWorld) mustBeKeptApart(slots []store.Slot) {
 	w.Helper()
-	for _, s := range slots {
-		w.mustRemain(s, checkCapacity(s.Algorithm))
-		w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, 1))
+	left := make([]int64, len(slots))
+	for i, s := range slots {
+		ops := []store.Op{checkOp(s.Key, s.Limit, s.Algorithm, 1)}
+		w.mustBe(true, ops...) // and be answered as a fresh key
+		left[i] = ops[0].Outcome.Remaining
 	}
-	for _, s := range slots {
-		if _, custom := s.Algorithm.(checkPause); !custom {
-			w.mustRemain(s, checkCapacity(s.Algorithm)-1)
-		}
-	}
+	w.mustAllRemain(slots, left)
 	w.reset(slots[0])
 	w.mustRemain(slots[0], checkCapacity(slots[0].Algorithm))
 	if !w.can(needsKeys) {
@@ -77,28 +80,18 @@ func (w *checkWorld) mustBeKeptApart(slots []store.Slot) {
 // something was taken, one of them all. Memory bounded below so many slots, and
 // any place that two keys share, show here.
 func keyAmongMany(w *checkWorld) {
-	others, each := 1000, 250
-	if quick() {
-		others, each = 200, 100
-	}
-	a := w.limit("gcra:5/24h")
 	watched := w.slots("watched", "l")
-	left := make([]int64, len(watched))
-	for i, s := range watched {
-		if capacity := checkCapacity(s.Algorithm); i%2 == 0 {
-			w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: capacity}})
+	costs := capacities(watched)
+	for i := range costs {
+		if i%2 == 1 {
+			costs[i] = 0
 		}
-		ops := []store.Op{{Slot: s}}
-		w.peek(ops...)
-		left[i] = ops[0].Outcome.Remaining
 	}
-	for from := 0; from < others; from += each {
-		for i := from; i < from+each; i++ {
-			w.mustBe(true, checkOp("other:"+strconv.Itoa(i), "l", a, 1))
-		}
-		for i, s := range watched {
-			w.mustRemain(s, left[i])
-		}
+	w.mustAllTake(watched, costs)
+	left := w.remaining(watched)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.others(name, 250)
+		w.mustAllRemain(watched, left)
 	}
 }
 

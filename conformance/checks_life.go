@@ -114,38 +114,30 @@ func closeThenClosed(w *checkWorld) {
 func closeInUse(w *checkWorld) {
 	a := algorithm.Must(algorithm.ParseSpec("gcra:1000000000000/1h"))
 	const callers = 8
-	problems := make(chan error, callers)
-	var started, ended sync.WaitGroup
+	var started sync.WaitGroup
 	started.Add(callers)
-	for i := range callers {
-		ended.Go(func() {
-			key := string(rune('a' + i))
-			for n := 0; ; n++ {
-				ops := []store.Op{checkOp(key, "", a, 1), checkOp(key, "all", a, 1)}
-				if !w.can(needsOps) {
-					ops = ops[:1]
-				}
-				_, committed, err := w.store.Apply(context.Background(), ops)
-				if n == 0 {
-					started.Done()
-				}
-				if errors.Is(err, store.ErrClosed) {
-					return
-				}
-				if err != nil || !committed {
-					problems <- fault{"Apply beside Close", fmt.Sprintf("committed %t, error %v", committed, err), "committed, or ErrClosed"}
-					return
-				}
+	w.besides(callers, func(i int) error {
+		begun := sync.OnceFunc(started.Done)
+		defer begun() // also where the first call panics
+		key := string(rune('a' + i))
+		for {
+			ops := []store.Op{checkOp(key, "", a, 1), checkOp(key, "all", a, 1)}
+			if !w.can(needsOps) {
+				ops = ops[:1]
 			}
-		})
-	}
-	started.Wait()
-	if err := w.store.Close(); err != nil {
-		w.Errorf("Close: %v", err)
-	}
-	w.mustEnd(&ended)
-	close(problems)
-	for err := range problems {
-		w.fail(err)
-	}
+			_, committed, err := w.store.Apply(context.Background(), ops)
+			begun()
+			if errors.Is(err, store.ErrClosed) {
+				return nil
+			}
+			if err != nil || !committed {
+				return fault{"Apply beside Close", fmt.Sprintf("committed %t, error %v", committed, err), "committed, or ErrClosed"}
+			}
+		}
+	}, func() {
+		started.Wait()
+		if err := w.store.Close(); err != nil {
+			w.Errorf("Close: %v", err)
+		}
+	})
 }

@@ -14,6 +14,8 @@ func takeChecks() []Check {
 	return []Check{
 		checkOf("take/refused-changes-nothing", "X1",
 			"where one op of an Apply is denied, whichever it is, no slot is charged", takeRefused).needing(needsOps),
+		checkOf("take/one-instant", "C8",
+			"all ops of a call are decided at one reading of the clock, the one that is returned", takeInstant).needing(needsOps | needsClock),
 		checkOf("take/decides-as-single-calls", "X2",
 			"ops in one Apply are decided as each would be alone, at the same instant", takeSingle).needing(needsOps | needsClock),
 		checkOf("take/retry-after-is-tight", "X3",
@@ -22,8 +24,6 @@ func takeChecks() []Check {
 			"the answer to an op, and what it leaves, do not depend on its place among the ops", takeOrder).needing(needsOps | needsClock),
 		checkOf("take/same-slot-twice", "X5",
 			"an Apply or Peek that names a slot twice is refused with ErrDuplicateSlot and charges nothing", takeTwice).needing(needsOps),
-		checkOf("take/one-instant", "C8",
-			"all ops of a call are decided at one reading of the clock, the one that is returned", takeInstant).needing(needsOps | needsClock),
 		checkOf("take/most-ops", "X1",
 			"an Apply of store.MaxOps ops is one step: committed as a whole or not at all", takeMost).needing(needsOps),
 	}
@@ -42,12 +42,7 @@ func takeRefused(w *checkWorld) {
 			}
 			w.mustBe(true, checkOp(s.Key, s.Limit, s.Algorithm, cost))
 		}
-		left := make([]int64, len(slots))
-		for i, s := range slots {
-			ops := []store.Op{{Slot: s}}
-			w.peek(ops...)
-			left[i] = ops[0].Outcome.Remaining
-		}
+		left := w.remaining(slots)
 		for _, cost := range []int64{1, checkCapacity(spare.Algorithm) + 1} {
 			ops := make([]store.Op, len(slots))
 			for i, s := range slots {
@@ -55,8 +50,8 @@ func takeRefused(w *checkWorld) {
 			}
 			ops[denied].Request.Cost = cost
 			w.mustBe(false, ops...)
-			for i, s := range slots {
-				w.mustRemain(s, left[i])
+			w.mustAllRemain(slots, left)
+			for i := range slots {
 				if i != denied && ops[i].Outcome.Remaining != left[i] {
 					w.wrong(checkOutcomeText(ops[i].Outcome), fmt.Sprintf("%d remain", left[i]), "op %d of a refused Apply is not answered as a look", i)
 				}
@@ -126,11 +121,11 @@ func takeOrder(w *checkWorld) {
 }
 
 // takeInOrder takes three ops twice, in an order, and then looks at their
-// slots. It returns the answers by op, not by place.
+// slots, which are new ones. It returns the answers by op, not by place.
 func (w *checkWorld) takeInOrder(order [3]int, costs [3]int64) (answers [3][3]algorithm.Outcome) {
 	w.Helper()
-	w.startAt(checkStart)
-	slots := w.slots("a", "")
+	w.setClock(checkStart)
+	slots := w.slots("a", fmt.Sprint(order, costs))
 	for round := range answers {
 		ops := make([]store.Op, len(order))
 		for place, i := range order {
@@ -159,9 +154,11 @@ func takeTwice(w *checkWorld) {
 		}
 		ops = append(ops, checkOp("a key", "l", other, 1))
 		w.mustRefuse("a slot twice", store.ErrDuplicateSlot, ops...)
-		for i := range ops {
-			w.mustRemain(ops[i].Slot, checkCapacity(ops[i].Algorithm))
+		places := make([]store.Slot, among+1) // without the last, which is the first
+		for i := range places {
+			places[i] = ops[i].Slot
 		}
+		w.mustAllBeFresh(places)
 	}
 	// What differs in key, limit or kind is not the same slot.
 	different := []store.Op{

@@ -120,6 +120,34 @@ func TestVerifyTurnsPanicsIntoFailures(t *testing.T) {
 	}
 }
 
+// A panic under concurrent callers fails the check that made the call, and says where.
+func TestPanicUnderConcurrentCallersFailsTheirCheck(t *testing.T) {
+	concurrent := 0
+	for _, c := range conformance.Checks() {
+		if !byChance(c) || c.Name == "able/own-clock" {
+			continue
+		}
+		concurrent++
+		err := c.Verify(func(clk clock.Clock) store.Store {
+			return &faultyStore{plainStore: newPlainStore(clk), apply: panicking}
+		})
+		if err == nil || !strings.HasPrefix(err.Error(), c.Name) {
+			t.Errorf("%s: got %v", c.Name, err)
+			continue
+		}
+		for _, part := range []string{"panic: not together", "conformance_test.panicking", "checks_test.go:"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s fails without saying %q:\n%v", c.Name, part, err)
+			}
+		}
+	}
+	if concurrent < 19 {
+		t.Errorf("only %d checks have concurrent callers", concurrent)
+	}
+}
+
+func panicking(context.Context, []store.Op) (algorithm.Instant, bool, error) { panic("not together") }
+
 func TestVerifyOfAnUnopenedStoreFails(t *testing.T) {
 	err := checkNamed(t, "look/changes-nothing").Verify(func(clock.Clock) store.Store { return nil })
 	if err == nil || !strings.Contains(err.Error(), "no store was opened") {

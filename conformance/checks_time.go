@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// timeChecks are about the clock, and about life times, which must never show.
-func timeChecks() []Check {
+// clockChecks are about the clock.
+func clockChecks() []Check {
 	return []Check{
 		checkOf("clock/out-of-bounds", "C7",
 			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds).needing(needsClock),
@@ -18,16 +19,30 @@ func timeChecks() []Check {
 			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch).needing(needsClock),
 		checkOf("clock/powers-of-two", "C7 T3",
 			"a fresh key is fresh at every instant, also beside those at which a number gets longer or a float coarser", clockPowers).needing(needsClock),
+		checkOf("clock/no-order-grants", "C1 C2 C5",
+			"callers whose clocks differ by up to a second admit, all together, what one caller with the later clock could", clockSkewed).needing(needsClock),
+	}
+}
+
+// expiryChecks are about life times, which must never show.
+func expiryChecks() []Check {
+	return []Check{
+		checkOf("expiry/swept", "T1 T7",
+			"a state that is swept away is met by no clock that is up to a second behind", expirySwept).needing(needsSweep | needsClock),
 		checkOf("expiry/never-decides", "T1 T2",
 			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps).needing(needsClock),
 		checkOf("expiry/clock-behind", "T1 C2",
 			"a clock that falls back by up to a second meets every state that it met before", expiryBehind).needing(needsClock),
+		checkOf("expiry/among-many", "T1 T7",
+			"a store that cleans up as others write, a thousand times before a key is fresh and a thousand times in the second after, drops nothing that a clock a second behind can meet",
+			expiryAmongMany).needing(needsClock),
 		checkOf("expiry/forgotten", "T1 T3",
 			"a state that is dropped as soon as it may be leaves answers as they are: expiry decides nothing", expiryForgotten).needing(needsClock),
-		checkOf("clock/no-order-grants", "C1 C2 C5",
-			"callers whose clocks differ by up to a second admit, all together, what one caller with the later clock could", clockSkewed).needing(needsClock),
 		checkOf("expiry/denied-and-looked-at", "T4 T5",
-			"a key that is only denied, or only looked at, becomes fresh when it was first said to", expirySteady).needing(needsClock),
+			"a key that is only denied, or only looked at, becomes fresh when it was first said to", func(w *checkWorld) {
+				expirySteady(w)
+				expiryPatient(w)
+			}).needing(needsClock),
 	}
 }
 
@@ -73,12 +88,9 @@ func clockEpoch(w *checkWorld) {
 // clockPowers takes all of fresh keys around each power of two. A limiter that
 // computes with floats may find a key used there that was not, or not find it used.
 func clockPowers(w *checkWorld) {
-	step := 1
-	if quick() {
-		step = 7
-	}
 	w.startAt(0)
-	for power := 10; power < 53; power += step {
+	whole := w.limit("gcra:10/1s")
+	for power := 10; power < 53; power += often(1, 7) {
 		limit := "l" + strconv.Itoa(power)
 		for i, at := range []algorithm.Instant{1<<power - 1, 1 << power, 1<<power + 1} {
 			if at > algorithm.MaxInstant {
@@ -86,12 +98,10 @@ func clockPowers(w *checkWorld) {
 			}
 			w.setClock(at)
 			k := w.kinds()[(power+i)%len(w.kinds())]
-			for j, a := range []algorithm.Algorithm{k.limits[1], algorithm.Must(algorithm.ParseSpec("gcra:10/1s"))} {
+			for j, a := range []algorithm.Algorithm{k.limits[1], whole} {
 				s := store.Slot{Key: strconv.Itoa(i), Limit: limit + string(rune('a'+j)), Algorithm: a}
-				capacity := checkCapacity(a)
-				w.mustRemain(s, capacity)
 				w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: 1}})
-				w.apply(store.Op{Slot: s, Request: algorithm.Request{Cost: capacity - 1}})
+				w.apply(store.Op{Slot: s, Request: algorithm.Request{Cost: checkCapacity(a) - 1}})
 				w.apply(store.Op{Slot: s, Request: algorithm.Request{Cost: 1}})
 			}
 		}
@@ -106,8 +116,12 @@ func expiryKeeps(w *checkWorld) {
 		"fixed-window:1/1ms", "fixed-window:1/1s", "fixed-window:1/61s", "fixed-window:2/7us",
 		"sliding-log:1/1ms", "sliding-log:1/1001us", "sliding-log:2/90s",
 		"sliding-counter:1/1ms", "sliding-counter:1/333us", "sliding-counter:5/10s")
-	for _, a := range limits {
-		for _, start := range []algorithm.Instant{0, checkStart, checkStart + 999, checkStart + 123_457} {
+	starts := []algorithm.Instant{0, checkStart + 999, checkStart + 123_457, checkStart}
+	for i, a := range limits {
+		for j, start := range starts {
+			if quick() && (i+1)%len(starts) != j {
+				continue
+			}
 			w.startAt(start)
 			capacity := checkCapacity(a)
 			ops := []store.Op{checkOp("a", "l", a, capacity)}
@@ -126,9 +140,32 @@ func expiryKeeps(w *checkWorld) {
 	}
 }
 
+// expiryAmongMany writes so many other keys that a store cleans up which does so
+// every so many writes, while the keys that it watches are fresh for nearly a second.
+func expiryAmongMany(w *checkWorld) {
+	const second, writes = algorithm.Instant(time.Second / time.Microsecond), 1000
+	watched := w.slots("a", "l")
+	w.mustAllTake(watched, capacities(watched))
+	fresh := make([]algorithm.Instant, len(watched))
+	for i, s := range watched {
+		ops := []store.Op{{Slot: s}}
+		w.peek(ops...)
+		fresh[i] = w.now() + algorithm.Instant(ops[0].Outcome.ResetAfter/time.Microsecond)
+	}
+	first := slices.Min(fresh)
+	for i, at := range []algorithm.Instant{first - 1, first + second - 1} {
+		w.setClock(at)
+		w.others(strconv.Itoa(i), writes)
+		w.setClock(first - 1)
+		for _, s := range watched {
+			w.mustBe(false, store.Op{Slot: s, Request: algorithm.Request{Cost: checkCapacity(s.Algorithm)}})
+		}
+	}
+}
+
 func expiryBehind(w *checkWorld) {
 	for _, k := range w.kinds() {
-		for _, a := range k.limits {
+		for _, a := range k.some() {
 			w.startAt(checkStart)
 			capacity := checkCapacity(a)
 			ops := []store.Op{checkOp("a", "l", a, capacity)}
@@ -155,14 +192,38 @@ func expirySteady(w *checkWorld) {
 			ops := []store.Op{checkOp("a", "l", a, capacity)}
 			w.mustBe(true, ops...)
 			due := w.now() + algorithm.Instant(ops[0].Outcome.ResetAfter/time.Microsecond)
-			step := max(1, (due-w.now())/8)
-			for at := w.now(); at < due; at = at + step {
+			const parts = 8
+			start, step := w.now(), max(1, (due-w.now())/parts)
+			for n := range algorithm.Instant(parts) {
+				at := start + n*step
+				if at >= due || quick() && n > 1 && n != parts-2 {
+					continue
+				}
 				w.setClock(at)
 				w.mustBe(false, checkOp("a", "l", a, capacity))
 				w.mustBe(true, checkOp("a", "l", a, 0))
 				w.peek(ops...)
 			}
 			w.setClock(due)
+			w.mustBe(true, ops...)
+		}
+	}
+}
+
+// expiryPatient has a client keep trying, who must be admitted when it was first told.
+func expiryPatient(w *checkWorld) {
+	for _, k := range w.kinds() {
+		for _, a := range k.some() {
+			w.startAt(checkStart)
+			w.mustBe(true, checkOp("a", "l", a, checkCapacity(a)))
+			ops := []store.Op{checkOp("a", "l", a, 1)}
+			w.mustBe(false, ops...)
+			due := w.now() + algorithm.Instant(ops[0].Outcome.RetryAfter/time.Microsecond)
+			step := max(1, (due-w.now())/algorithm.Instant(often(10, 3)))
+			for w.now() < due {
+				w.mustBe(false, ops...)
+				w.setClock(min(due, w.now()+step))
+			}
 			w.mustBe(true, ops...)
 		}
 	}
@@ -176,7 +237,7 @@ func expiryForgotten(w *checkWorld) {
 			w.startAt(checkStart + 123_457)
 			s := store.Slot{Key: "a", Limit: "l", Algorithm: a}
 			capacity := checkCapacity(a)
-			for n, cost := range []int64{1, capacity, 1, capacity/2 + 1, 1, 1, capacity} {
+			for n, cost := range []int64{1, capacity, 1, capacity/2 + 1, 1, 1, capacity}[:often(7, 4)] {
 				ops := []store.Op{{Slot: s, Request: algorithm.Request{Cost: cost}}}
 				w.apply(ops...)
 				held := w.model[checkPlaceOf(s)]
@@ -204,7 +265,7 @@ func clockSkewed(w *checkWorld) {
 			w.startAt(checkStart + 5_000_000)
 			s := store.Slot{Key: "a", Limit: "l", Algorithm: a}
 			w.mustBe(true, store.Op{Slot: s, Request: algorithm.Request{Cost: checkCapacity(a)}})
-			for range 10 {
+			for range often(10, 3) {
 				w.advance(-behind)
 				if n := w.takeUnits(s, 1); n != 0 {
 					w.wrong(n, 0, "units that a caller %v behind was given of what was all taken", behind)

@@ -113,6 +113,14 @@ func scaled(n int) int {
 // is a matter of how often.
 func quick() bool { return scaled(100) < 100 }
 
+// often is a number of times, or the one for the quick profile.
+func often(n, quickly int) int {
+	if quick() {
+		return quickly
+	}
+	return n
+}
+
 func (w *checkWorld) close() {
 	if w.store == nil {
 		return // opening it has failed

@@ -95,21 +95,26 @@ const (
 // Checks returns all checks for a store that cfg describes: those that are
 // waived, and those that need what the store does not have, skip with a reason.
 func (cfg *Config) Checks() []Check {
+	// Those come first that only few mistakes break, so that the first failure
+	// leads to the cause: testdata/first-failures.golden shows how well.
 	checks := slices.Concat(
-		timelineChecks(),
-		boundaryChecks(),
-		takeChecks(),
-		limitChecks(),
-		quietChecks(),
-		keyChecks(),
-		inputChecks(),
-		timeChecks(),
-		storedChecks(),
 		corruptChecks(),
+		storedChecks(),
+		keyChecks(),
+		quietChecks(),
+		resetChecks(),
+		expiryChecks(),
+		takeChecks(),
+		inputChecks(),
 		lifeChecks(),
+		clockChecks(),
+		limitChecks(),
+		crowdedChecks(),
+		ableChecks(),
+		boundaryChecks(),
+		timelineChecks(),
 		concurrentChecks(),
 		linearChecks(),
-		ableChecks(),
 		modelChecks(),
 	)
 	for i := range checks {

@@ -62,7 +62,7 @@ func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {
 					t.Fatalf("there is no check %q", name)
 				}
 				err := c.Verify(m.open)
-				for tries := 1; err == nil && tries < 5 && byChance(c); tries++ {
+				for tries := 1; err == nil && tries < 20 && byChance(c); tries++ {
 					err = c.Verify(m.open)
 				}
 				if err == nil || errors.Is(err, conformance.ErrSkipped) {
