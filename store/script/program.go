@@ -73,8 +73,7 @@ func lua(name string) string {
 var helpers = func() (all []helper) {
 	for part := range strings.SplitSeq(unfolded("prelude")+"\n"+unfolded("values"), "\n\n") {
 		if name := defines.FindStringSubmatch(part); name != nil {
-			used := regexp.MustCompile(`(?:^|[^.\w])` + name[1] + `\b`)
-			all = append(all, helper{strings.TrimSpace(part), used, functions.MatchString(part)})
+			all = append(all, helper{name[1], strings.TrimSpace(part), functions.MatchString(part)})
 		}
 	}
 	return all
@@ -82,9 +81,27 @@ var helpers = func() (all []helper) {
 
 // helper is a part that defines one name.
 type helper struct {
+	name     string
 	text     string
-	used     *regexp.Regexp
 	function bool
+}
+
+// isUsed reports whether text has the name of h as a word, and not as that of a field.
+func (h *helper) isUsed(text string) bool {
+	inWord := func(c byte) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+	}
+	for at := 0; ; {
+		i := strings.Index(text[at:], h.name)
+		if i < 0 {
+			return false
+		}
+		begin, end := at+i, at+i+len(h.name)
+		if (begin == 0 || !inWord(text[begin-1]) && text[begin-1] != '.') && (end == len(text) || !inWord(text[end])) {
+			return true
+		}
+		at = end
+	}
 }
 
 var defines = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
@@ -95,7 +112,7 @@ var defines = regexp.MustCompile(`(?m)^local (?:function )?(\w+)`)
 func withHelpers(text string) string {
 	for _, h := range slices.Backward(helpers) {
 		head, _, _ := strings.Cut(h.text, "\n")
-		if h.used.MatchString(text) && !(h.function && strings.Contains(text, head)) {
+		if h.isUsed(text) && !(h.function && strings.Contains(text, head)) {
 			text = h.text + "\n" + text
 		}
 	}
@@ -106,9 +123,8 @@ func withHelpers(text string) string {
 // uses, which the rest of a script has elsewhere.
 func withFunctions(text string) string {
 	for _, h := range slices.Backward(helpers) {
-		name := defines.FindStringSubmatch(h.text)[1]
-		ours := slices.ContainsFunc(prelude, func(f function) bool { return f.name == name })
-		if ours && h.used.MatchString(text) {
+		ours := slices.ContainsFunc(prelude, func(f function) bool { return f.name == h.name })
+		if ours && h.isUsed(text) {
 			text = h.text + "\n" + text
 		}
 	}
