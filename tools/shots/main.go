@@ -1,6 +1,6 @@
 // Command shots looks at HTML reports in a browser without a window, as a phone and as a
 // desk show them, and says what is wrong: an error in the console, a request to anywhere
-// else, a page that scrolls sideways, labels of a picture that touch. It saves what it saw.
+// else, a page that scrolls sideways, labels of a picture that touch, a text that is cut. It saves what it saw.
 package main
 
 import (

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -44,6 +45,7 @@ type seen struct {
 	Client   int64 // how much of it is seen
 	Height   int64
 	Touching []string
+	Cut      []string
 }
 
 //go:embed measure.js
@@ -151,7 +153,7 @@ func (v *view) judge() (bad []string) {
 	if v.seen.Pictures == 0 {
 		bad = append(bad, fmt.Sprintf("%s: no picture is shown", v))
 	}
-	for _, t := range v.seen.Touching {
+	for _, t := range slices.Concat(v.seen.Touching, v.seen.Cut) {
 		bad = append(bad, fmt.Sprintf("%s: %s", v, t))
 	}
 	return bad

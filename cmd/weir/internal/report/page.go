@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 )
 
 // page is a report as one HTML file, which needs no other file, no network and no
-// script. The template escapes every text: a trace and a scenario hold what strangers
-// wrote.
+// script. The template escapes every text, by itself or by prose and tight: a trace and a
+// scenario hold what strangers wrote.
 type page struct {
 	Title    string
 	About    string
@@ -53,21 +54,20 @@ type table struct {
 
 // Left says whether the heading of a column goes to the left, as its cells do.
 func (t table) Left(column int) bool {
-	return column == 0 || len(t.Rows) > 0 && t.Rows[0][column].Left
+	return column == 0 || len(t.Rows) > 0 && strings.HasPrefix(t.Rows[0][column].Class, "left")
 }
 
-// cell is a text, to the left or as numbers are to the right.
-type cell struct {
-	Text string
-	Left bool
-	Bad  bool // what ought not to be
-	None bool // a 0 that may go unseen
+// Whole says whether the table takes the width of the page, and not half of it.
+func (t table) Whole() bool {
+	return len(t.Head) > 5 || slices.ContainsFunc(t.Rows, func(row []cell) bool {
+		return slices.ContainsFunc(row, func(c cell) bool { return c.Class == long })
+	})
 }
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"prose": prose, "tight": tight}).Parse(pageText))
 
 // add appends a section with its pictures, unless it would be empty.
 func (p *page) add(s section, charts ...*chart.Chart) error {
@@ -93,27 +93,4 @@ func (p *page) add(s section, charts ...*chart.Chart) error {
 	return nil
 }
 
-// unbroken keeps a number and its percent sign on one line.
-func unbroken(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
-
 func (p *page) write(w io.Writer) error { return pageTemplate.Execute(w, p) }
-
-// number is a cell with a whole number.
-func number(n int64) cell { return cell{Text: Digits(n), None: n == 0} }
-
-// word is a cell with a text.
-func word(s string) cell { return cell{Text: s, Left: true} }
-
-// right is a cell with a text that is a number with a unit.
-func right(s string) cell { return cell{Text: s} }
-
-// rows collects rows that have a name and one cell for each of several things.
-type rows [][]cell
-
-func addRow[T any](to *rows, name string, all []T, of func(T) cell) {
-	row := []cell{word(name)}
-	for _, one := range all {
-		row = append(row, of(one))
-	}
-	*to = append(*to, row)
-}

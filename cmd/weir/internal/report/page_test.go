@@ -50,6 +50,7 @@ func comparePage(t *testing.T) string {
 // ids are what elements are called, and references to them.
 var (
 	ids        = regexp.MustCompile(` id="([^"]*)"`)
+	headings   = regexp.MustCompile(`<h[23][^>]*>(.*?)</h`)
 	references = regexp.MustCompile(` (?:href="#|aria-labelledby="|aria-describedby=")([^"]*)"`)
 	elsewhere  = regexp.MustCompile(`(?i)https?:|//|url\(|@import|<script|<link|<img|<iframe|<object|javascript:|\son\w+=`)
 )
@@ -88,6 +89,15 @@ func checkPage(t *testing.T, page string) {
 		}
 		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Error("a number that is none in a picture")
+		}
+	}
+	for _, section := range strings.Split(words, "<section")[1:] {
+		seen := map[string]bool{}
+		for _, heading := range headings.FindAllStringSubmatch(section, -1) {
+			if seen[heading[1]] {
+				t.Errorf("the heading %q stands twice in a section", heading[1])
+			}
+			seen[heading[1]] = true
 		}
 	}
 	known := strings.NewReplacer(`<link rel="icon" href="data:,">`, "", "memory://", "")
@@ -136,6 +146,22 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 	}
 }
 
+func TestLinesEndBetweenThePartsOfALimit(t *testing.T) {
+	for _, c := range []struct{ text, prose, tight string }{
+		{"gcra:10/1m,burst=20", "gcra:10/1m,<wbr>burst=20", "gcra:<wbr>10/1m,<wbr>burst=20"},
+		{"1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00"},
+		{"false_denials", "false_denials", "false_<wbr>denials"},
+		{"<b>,a:1", "&lt;b&gt;,<wbr>a:1", "&lt;b&gt;,<wbr>a:<wbr>1"},
+	} {
+		if got := prose(c.text); string(got) != c.prose {
+			t.Errorf("prose: %q became %q: must be %q", c.text, got, c.prose)
+		}
+		if got := tight(c.text); string(got) != c.tight {
+			t.Errorf("tight: %q became %q: must be %q", c.text, got, c.tight)
+		}
+	}
+}
+
 func TestReplayPageShowsTheKeysThatTheTextShows(t *testing.T) {
 	c := NewCollector()
 	for i := range int64(30) {
@@ -169,7 +195,7 @@ func TestPagesOfTracesShowTheNumbers(t *testing.T) {
 	}{
 		{replayPage(t), []string{
 			"<title>Replay: gcra:100/1m,burst=20</title>", "<dt>admitted</dt><dd>1,107 (72.1 %)</dd>", "1,107 of 1,536 requests admitted (72.1\u00a0%)",
-			"12 of 15 keys denied at least once", `<th scope="row">&#34;evil\x1b[2J&#34;</th><td>36</td><td>36</td><td>100 %</td>`,
+			"12 of 15 keys denied at least once", `<th scope="row">&#34;evil\x1b[2J&#34;</th><td>36</td><td>36</td><td>` + "100\u00a0%</td>",
 			"The first 2 of 12 bad lines", "<code>weir replay --limit gcra:100/1m,burst=20 &#39;odd name.log&#39;</code>",
 		}},
 		{comparePage(t), []string{

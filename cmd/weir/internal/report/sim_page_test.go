@@ -79,19 +79,22 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"A rule was violated in 1 of 2 runs",
 		"<code>weir sim --seed 7 made-up.yaml</code>",
 		"Admitted: gcra 9,000 of 12,000 (75.0\u00a0%); fixed window 9,000 of 24,000 (37.5\u00a0%).",
-		"gcra 160 in 1 s, where the limit says 100 and admits up to 119 without faults",
+		"gcra 160 in 1\u00a0s, where the limit says 100 and admits up to 119 without faults",
 		"3 faults, numbered above",
-		"Above the bound without faults at 1 of 19 lengths; most so in 2.62144 s: 175, bound 162.",
-		"50.8\u00a0% did not wait; half waited not at all; 99\u00a0% waited more than 10 ms.",
+		"Above the bound without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175, bound 162.",
+		"50.8\u00a0% did not wait; half waited not at all; 99\u00a0% waited more than 10\u00a0ms.",
 		"Jain index 0.912 over 50 keys",
 		"At most 40 units above a limit in the time of a fault; 3 falsely denied in all of them.",
 		// Numbered in the order of time, not of the scenario.
-		`<th scope="row">1 loss</th>`, `<th scope="row">2 failover</th>`, `<th scope="row">3 eviction</th>`,
+		`<th scope="col">1 loss</th><th scope="col">2 failover</th><th scope="col">3 eviction</th>`,
+		"<th scope=\"row\" class=\"name\">effects until</th><td>24\u00a0s</td><td>35\u00a0s</td><td>30.5\u00a0s</td>",
+		`<th scope="col">users</th><th scope="col">robot</th>`,
+		`<td class="hash">0123<wbr>4567<wbr>89ab<wbr>cdef</td>`,
 		`<td class="bad">missed</td>`,
 		"Violation of admission, fixed window",
 		"It was event 1,234, 31 s after the start",
 		"1234 decided key-1",
-		`<th scope="row">reply lost</th><td>12</td>`,
+		`<th scope="row" class="name">reply lost</th><td>12</td>`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
@@ -143,7 +146,7 @@ func TestSimPageOfLimitsTogether(t *testing.T) {
 	r.Limits = append(r.Limits, second)
 	got := simHTML(t, []*sim.Result{r})
 	checkPage(t, got)
-	for _, want := range []string{"any interval of a length, gcra</h3>", "any interval of a length, second</h3>", ">second: gcra:100/1s,burst=20<"} {
+	for _, want := range []string{"any interval of a length, gcra</h3>", "any interval of a length, second</h3>", ">second: gcra:100/1s,<wbr>burst=20<"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
 		}

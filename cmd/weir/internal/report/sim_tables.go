@@ -64,10 +64,12 @@ func callers(results []*sim.Result) table {
 	row("RetryAfter: early, and denied", func(r *sim.Result) cell { return number(r.RetryAfter.Early) })
 	row("RetryAfter: largest error", func(r *sim.Result) cell {
 		n := r.RetryAfter.MaxErrorMicros
-		return cell{Text: chart.Duration(n), None: n == 0}
+		c := number(n)
+		c.Text = unbroken(chart.Duration(n))
+		return c
 	})
 	row("events", func(r *sim.Result) cell { return number(r.Events) })
-	row("their digest", func(r *sim.Result) cell { return right(r.Digest) })
+	row("their digest", func(r *sim.Result) cell { return cell{Text: r.Digest, Class: hash} })
 	t.Rows = all
 	return t
 }
@@ -90,7 +92,10 @@ func limitTable(limits []limitOf) table {
 	row("worst window: most without faults", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
 	row("worst window: ended at", func(l limitOf) cell { return right(chart.Duration(l.Worst.AtMicros)) })
 	row("most above the limit", func(l limitOf) cell {
-		return cell{Text: Digits(l.OverUnits), Bad: l.OverUnits > l.OverBoundUnits, None: l.OverUnits == 0}
+		if l.OverUnits > l.OverBoundUnits {
+			return bad(Digits(l.OverUnits))
+		}
+		return number(l.OverUnits)
 	})
 	row("most that the faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
 	row("false denials", func(l limitOf) cell { return number(l.FalseDenials) })
@@ -111,9 +116,9 @@ func expectations(results []*sim.Result) table {
 	}
 	for _, r := range results {
 		for _, e := range r.Expected {
-			met := cell{Text: "met"}
+			met := right("met")
 			if !e.Met {
-				met = cell{Text: "missed", Bad: true}
+				met = bad("missed")
 			}
 			t.Rows = append(t.Rows, []cell{word(e.Metric), word(show(e.Limit)), bound(e.Min), bound(e.Max), right(Digits(e.Value)), met})
 		}
@@ -127,11 +132,11 @@ func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
 	if len(faults) > 0 {
 		all = append(all, faultTable(faults))
 	}
-	if len(r.Fairness.Top) > 0 {
-		all = append(all, clientTable(r))
-	}
 	if len(r.Traffic) > 1 {
 		all = append(all, trafficTable(r))
+	}
+	if len(r.Fairness.Top) > 0 {
+		all = append(all, clientTable(r))
 	}
 	if t := badLineTable(r); len(t.Rows) > 0 {
 		all = append(all, t)
@@ -139,17 +144,34 @@ func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
 	return all
 }
 
+// faultTable is what happened in the time of each fault, a column for each.
 func faultTable(faults []sim.FaultResult) table {
-	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"fault", "from", "to", "effects until",
-		"attempts", "admitted", "denied", "by failure mode", "errors", "unknown", "most above", "false denials", "units falsely denied", "units forgotten"}}
+	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"number"}}
 	for i, f := range faults {
-		t.Rows = append(t.Rows, []cell{
-			word(strconv.Itoa(i+1) + " " + f.Kind),
-			right(chart.Duration(f.FromMicros)), right(chart.Duration(f.ToMicros)), right(chart.Duration(f.UntilMicros)),
-			number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors), number(f.Unknown),
-			number(f.OverUnits), number(f.FalseDenials), number(f.FalselyDeniedUnits), number(f.ForgottenUnits),
-		})
+		t.Head = append(t.Head, strconv.Itoa(i+1)+" "+f.Kind)
 	}
+	var all rows
+	row := func(name string, of func(sim.FaultResult) cell) { addRow(&all, name, faults, of) }
+	moment := func(name string, of func(sim.FaultResult) int64) {
+		row(name, func(f sim.FaultResult) cell { return right(chart.Duration(of(f))) })
+	}
+	counted := func(name string, of func(sim.FaultResult) int64) {
+		row(name, func(f sim.FaultResult) cell { return number(of(f)) })
+	}
+	moment("from", func(f sim.FaultResult) int64 { return f.FromMicros })
+	moment("to", func(f sim.FaultResult) int64 { return f.ToMicros })
+	moment("effects until", func(f sim.FaultResult) int64 { return f.UntilMicros })
+	counted("attempts", func(f sim.FaultResult) int64 { return f.Attempts })
+	counted("admitted", func(f sim.FaultResult) int64 { return f.Admitted })
+	counted("denied", func(f sim.FaultResult) int64 { return f.Denied })
+	counted("decided by a failure mode", func(f sim.FaultResult) int64 { return f.Degraded })
+	counted("errors, nothing charged", func(f sim.FaultResult) int64 { return f.Errors })
+	counted("outcome unknown", func(f sim.FaultResult) int64 { return f.Unknown })
+	counted("most above the limit", func(f sim.FaultResult) int64 { return f.OverUnits })
+	counted("false denials", func(f sim.FaultResult) int64 { return f.FalseDenials })
+	counted("units falsely denied", func(f sim.FaultResult) int64 { return f.FalselyDeniedUnits })
+	counted("units forgotten by the server", func(f sim.FaultResult) int64 { return f.ForgottenUnits })
+	t.Rows = all
 	return t
 }
 
@@ -171,15 +193,28 @@ func clientTable(r *sim.Result) table {
 	return t
 }
 
+// trafficTable is what each traffic asked for and got, a column for each.
 func trafficTable(r *sim.Result) table {
-	t := table{Title: "Traffic", Head: []string{"traffic", "arrivals", "attempts", "units offered", "admitted", "units admitted",
-		"denied", "by failure mode", "errors", "unknown", "held back", "given up"}}
+	t := table{Title: "Traffic", Head: []string{"number"}}
 	for _, c := range r.Traffic {
-		t.Rows = append(t.Rows, []cell{
-			word(show(c.Name)), number(c.Arrivals), number(c.Attempts), number(c.OfferedUnits), number(c.Admitted), number(c.AdmittedUnits),
-			number(c.Denied), number(c.Degraded), number(c.Errors), number(c.Unknown), number(c.Throttled), number(c.GaveUp),
-		})
+		t.Head = append(t.Head, show(c.Name))
 	}
+	var all rows
+	row := func(name string, of func(sim.TrafficResult) int64) {
+		addRow(&all, name, r.Traffic, func(c sim.TrafficResult) cell { return number(of(c)) })
+	}
+	row("arrivals", func(c sim.TrafficResult) int64 { return c.Arrivals })
+	row("attempts, repeats included", func(c sim.TrafficResult) int64 { return c.Attempts })
+	row("units offered", func(c sim.TrafficResult) int64 { return c.OfferedUnits })
+	row("admitted", func(c sim.TrafficResult) int64 { return c.Admitted })
+	row("units admitted", func(c sim.TrafficResult) int64 { return c.AdmittedUnits })
+	row("denied", func(c sim.TrafficResult) int64 { return c.Denied })
+	row("decided by a failure mode", func(c sim.TrafficResult) int64 { return c.Degraded })
+	row("errors, nothing charged", func(c sim.TrafficResult) int64 { return c.Errors })
+	row("outcome unknown", func(c sim.TrafficResult) int64 { return c.Unknown })
+	row("held back by the client", func(c sim.TrafficResult) int64 { return c.Throttled })
+	row("arrivals given up", func(c sim.TrafficResult) int64 { return c.GaveUp })
+	t.Rows = all
 	return t
 }
 
@@ -188,20 +223,20 @@ func badLineTable(r *sim.Result) table {
 	t := table{Title: "Bad lines of traces", Head: []string{"trace of", "bad lines", "the first"}}
 	for _, c := range r.Traffic {
 		if c.BadLines > 0 {
-			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.BadLines), word(visible(c.FirstBad))})
+			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.BadLines), line(visible(c.FirstBad))})
 		}
 	}
 	return t
 }
 
-// goalTable is how often each goal was met, a column for each result.
+// goalTable is the goals and how often each goal was met, a column for each result.
 func goalTable(results []*sim.Result) table {
-	t := table{Title: "Goals and how often they were met", Head: []string{"goal"}}
+	t := table{Title: "Goals", Head: []string{"goal"}}
 	for _, r := range results {
 		t.Head = append(t.Head, show(r.Limit))
 	}
 	for i, g := range results[0].Goals {
-		row := []cell{word(g.Name)}
+		row := []cell{title(g.Name)}
 		for _, r := range results {
 			if i < len(r.Goals) {
 				row = append(row, number(r.Goals[i].Count))

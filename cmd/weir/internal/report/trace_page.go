@@ -221,7 +221,7 @@ func (p *page) badLines(s *Source) error {
 	}
 	t := table{Title: title, Head: []string{"line", "why", "what it begins with"}}
 	for _, b := range s.BadLines {
-		t.Rows = append(t.Rows, []cell{word(Digits(b.Line)), word(b.Reason), word(show(b.Text))})
+		t.Rows = append(t.Rows, []cell{word(Digits(b.Line)), line(b.Reason), line(show(b.Text))})
 	}
-	return p.add(section{Title: "Bad lines", Tables: []table{t}})
+	return p.add(section{Title: title, Tables: []table{t}})
 }

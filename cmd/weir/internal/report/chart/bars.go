@@ -44,25 +44,50 @@ type Row struct {
 }
 
 const (
-	barHeight vg.Length = 14
-	nameRoom  vg.Length = 0.3 // of the width, at most
+	barHeight  vg.Length = 14
+	nameRoom   vg.Length = 0.3 // of the width, at most, where names are beside the bars
+	nameHeight vg.Length = 20  // where they are above
 )
 
-func (b *Bars) rowHeight() vg.Length {
-	if b.Grouped {
-		return vg.Length(len(b.Series))*barHeight + 10
+// above is how much room a row has above its bars for its name: none where all names fit
+// beside the bars.
+func (b *Bars) above(width vg.Length) vg.Length {
+	style := sans(fontSize, Ink)
+	for _, row := range b.Rows {
+		if style.Width(row.Name) > nameRoom*width {
+			return nameHeight
+		}
 	}
-	return barHeight + 12
+	return 0
 }
 
-func (b *Bars) height(vg.Length) vg.Length {
-	return vg.Length(len(b.Rows))*b.rowHeight() + axesRoom + 4
+// barsHeight is how high the bars of a row are.
+func (b *Bars) barsHeight() vg.Length {
+	if b.Grouped {
+		return vg.Length(len(b.Series)) * barHeight
+	}
+	return barHeight
 }
 
+func (b *Bars) rowHeight(width vg.Length) vg.Length {
+	gap := vg.Length(12)
+	if b.Grouped {
+		gap = 10
+	}
+	return b.above(width) + b.barsHeight() + gap
+}
+
+func (b *Bars) height(width vg.Length) vg.Length {
+	return vg.Length(len(b.Rows))*b.rowHeight(width) + axesRoom + 4
+}
+
+// legend names the marks, and the series that have anything, or a place of their own.
 func (b *Bars) legend() []key {
 	var keys []key
-	for _, s := range b.Series {
-		keys = append(keys, key{name: s.Name, area: []fill{s.fill()}})
+	for i, s := range b.Series {
+		if b.Grouped || slices.ContainsFunc(b.Rows, func(row Row) bool { return row.Values[i] > 0 }) {
+			keys = append(keys, key{name: s.Name, area: []fill{s.fill()}})
+		}
 	}
 	for i := range b.Marks {
 		keys = append(keys, key{name: b.Marks[i].Name, mark: &b.Marks[i]})
@@ -79,13 +104,17 @@ func (s *Series) fill() fill {
 
 func (b *Bars) plot(width vg.Length) *plot.Plot {
 	p := newPlot()
-	style := p.Y.Tick.Label
+	above := b.above(width)
 	var names fixed
-	var widest vg.Length
-	for i, row := range b.Rows {
-		name := cut(row.Name, nameRoom*width, style.Width)
-		widest = max(widest, style.Width(name))
-		names = append(names, plot.Tick{Value: float64(len(b.Rows) - i), Label: name})
+	var widest vg.Length // of what is beside the bars
+	if above > 0 {
+		widest = 6 // half a 0 below them
+		p.Y.Padding = widest
+	} else {
+		for i, row := range b.Rows {
+			widest = max(widest, p.Y.Tick.Label.Width(row.Name))
+			names = append(names, plot.Tick{Value: float64(len(b.Rows) - i), Label: row.Name})
+		}
 	}
 	p.Y.Min, p.Y.Max = 0.5, float64(len(b.Rows))+0.5
 	p.Y.Tick.Marker = names
@@ -103,7 +132,7 @@ func (b *Bars) plot(width vg.Length) *plot.Plot {
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color = nil
 	grid.Vertical = line(Grid, Solid, 0.75)
-	p.Add(grid, b)
+	p.Add(grid, &placed{b, above})
 	return p
 }
 
@@ -137,17 +166,23 @@ func (b *Bars) end(row *Row) float64 {
 	return end
 }
 
+// placed is bars with their names above them, where there is room.
+type placed struct {
+	*Bars
+	above vg.Length
+}
+
 // Plot implements plot.Plotter.
-func (b *Bars) Plot(c draw.Canvas, p *plot.Plot) {
+func (b *placed) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	style := sans(fontSize, Ink)
 	style.YAlign = draw.YCenter
 	for i := range b.Rows {
 		row := &b.Rows[i]
-		middle := y(float64(len(b.Rows) - i))
-		top := middle + b.rowHeight()/2 - 5
-		if !b.Grouped {
-			top = middle + barHeight/2
+		middle := y(float64(len(b.Rows)-i)) - b.above/2 // of the bars
+		top := middle + b.barsHeight()/2
+		if b.above > 0 {
+			b.name(c, row.Name, top+nameHeight/2+2)
 		}
 		from := 0.0
 		for j, v := range row.Values {
@@ -167,6 +202,16 @@ func (b *Bars) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		c.FillText(style, vg.Point{X: x(b.end(row)) + 6, Y: middle + textLift}, row.Label)
 	}
+}
+
+// name writes a name at a height, over the grid.
+func (b *placed) name(c draw.Canvas, name string, y vg.Length) {
+	style := sans(fontSize, Ink)
+	style.YAlign = draw.YCenter
+	left := c.Min.X + 2
+	name = cut(name, c.Max.X-left, style.Width)
+	rectangle(c, fill{Paper, 0xFF}, left, y-fontSize/2-1, left+style.Width(name)+2, y+fontSize/2+1)
+	c.FillText(style, vg.Point{X: left, Y: y + textLift}, name)
 }
 
 // draw draws the mark, with a rim that sets it off from a bar of any colour.

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,6 +128,28 @@ func TestLabelsOfColumnsDoNotTouch(t *testing.T) {
 		}
 		checkLabels(t, &Chart{Body: k}, widths.Draw(t, "width"))
 	})
+}
+
+func TestNamesThatDoNotFitBesideBarsAreWhole(t *testing.T) {
+	const name = "sliding-counter:1000/1m,max-cost=100"
+	b := &Bars{X: Axis{Label: "units"}, Series: []Series{{Name: "one"}}, Rows: []Row{{Name: name, Values: []float64{1}}, {Name: "short", Values: []float64{2}}}}
+	rapid.Check(t, func(t *rapid.T) {
+		labels, _ := drawn(t, &Chart{Body: b}, widths.Draw(t, "width"))
+		if !slices.ContainsFunc(labels, func(l label) bool { return l.text == name }) {
+			t.Errorf("the name is not among %v", labels)
+		}
+	})
+}
+
+func TestALegendLeavesOutWhatIsNowhere(t *testing.T) {
+	b := &Bars{Series: []Series{{Name: "much"}, {Name: "none"}, {Name: "once"}}, Rows: []Row{{Values: []float64{1, 0, 0}}, {Values: []float64{1, 0, 2}}}}
+	var names []string
+	for _, k := range b.legend() {
+		names = append(names, k.name)
+	}
+	if !slices.Equal(names, []string{"much", "once"}) {
+		t.Errorf("the legend has %q", names)
+	}
 }
 
 func TestColoursInNamesStayAsTheyAre(t *testing.T) {
