@@ -110,6 +110,7 @@ func TestPasswordIsUsedAndNotShown(t *testing.T) {
 }
 
 func TestDatabaseOfTheURLIsUsed(t *testing.T) {
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for i, url := range urls(s) {
 			db := []string{"/3", "/3", "?db=3", "?db=3"}[i]

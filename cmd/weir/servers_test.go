@@ -16,6 +16,15 @@ import (
 	"pgregory.net/rapid"
 )
 
+// leftToTheFullRun skips whole runs against real servers where the time is short; one
+// with the race detector is no such time.
+func leftToTheFullRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() && !raceEnabled {
+		t.Skip("-short: whole runs against real servers")
+	}
+}
+
 // asCommand makes the test binary behave as the command: what is about signals
 // and the environment needs a process of its own.
 const asCommand = "WEIR_TEST_AS_COMMAND"
@@ -107,9 +116,7 @@ func TestServersDecideAsMemoryDoes(t *testing.T) {
 
 // The same of longer traces, under limits that do not divide.
 func TestServersDecideAsMemoryDoesForLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	const hour = 3_600_000_000
 	odd := []limits{ // 7/3s with burst 5, 1000003/720h, …
 		{limit: 7, period: 3_000_000, capacity: 5},
@@ -167,6 +174,7 @@ func TestServersKeepHostileKeysApart(t *testing.T) {
 }
 
 func TestServersCompareAsMemoryDoes(t *testing.T) {
+	leftToTheFullRun(t)
 	args := []string{"compare", "--json", "-", sample}
 	for _, limit := range []string{"gcra:10/1m,burst=20", "gcra:5/1m", "sliding-log:10/1m"} { // two of one kind
 		args = append(args, "--limit", limit)

@@ -147,6 +147,7 @@ func TestSimSaysThatAServerIsTheSame(t *testing.T) {
 
 // A server that goes away is no outage of the scenario: the run ends.
 func TestSimEndsWhenTheServerIsGone(t *testing.T) {
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		out := &hook{then: func() error { s.Stop(); return nil }}
 		var errs bytes.Buffer

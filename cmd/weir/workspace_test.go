@@ -18,6 +18,7 @@ import (
 
 // Whatever ends a replay of many keys, they are gone after it.
 func TestServerIsLeftClean(t *testing.T) {
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s) {
 			for name, c := range map[string]struct {
@@ -54,6 +55,7 @@ func TestServerIsLeftClean(t *testing.T) {
 }
 
 func TestServerIsLeftCleanAfterAComparison(t *testing.T) {
+	leftToTheFullRun(t)
 	args := []string{"compare", "-"}
 	for n := range maxLimits { // which do not divide the slots that are removed at a time
 		args = append(args, "--limit", fmt.Sprintf("gcra:%d/1h", n+1))
@@ -86,6 +88,7 @@ func TestInterruptBeforeTheStartLeavesNothing(t *testing.T) {
 
 // A signal to the process, and an output whose reader goes away.
 func TestProcessThatIsEndedCleansUp(t *testing.T) {
+	leftToTheFullRun(t)
 	file := filepath.Join(t.TempDir(), "trace.jsonl")
 	write(t, file, manyKeys(300_000)) // far more than are decided before the end
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
@@ -128,6 +131,7 @@ func TestProcessThatIsEndedCleansUp(t *testing.T) {
 
 // What may be left is said, with the prefix by which it can be found.
 func TestFailedCleanUpIsSaid(t *testing.T) {
+	leftToTheFullRun(t)
 	const unknown, interrupted = "weir: URL: .*: store: outcome unknown: .*\n", "weir: interrupted\n"
 	for name, c := range map[string]struct {
 		end           func(s *servertest.Server, wire *servertest.Proxy, cancel func())
@@ -183,6 +187,7 @@ func TestCleanUpConnectsAnew(t *testing.T) {
 }
 
 func TestPrefixIsUsedAsGivenAndForeignKeysStay(t *testing.T) {
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s) {
 			for _, foreign := range []string{"mine", "my:é *", "my:é *{user:1}", "my:é *{other}:gcra/1:"} {
@@ -207,6 +212,7 @@ func TestPrefixIsUsedAsGivenAndForeignKeysStay(t *testing.T) {
 // A second replay under the prefix of one that runs would go on from its states,
 // and remove them.
 func TestPrefixInUseIsRefused(t *testing.T) {
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s)[:2] {
 			args := []string{"--limit", "sliding-counter:3/1h", "--limit", "gcra:1/1h", "--store", url, "--prefix", "my:", "-"}

@@ -34,7 +34,7 @@ type logLine struct {
 
 const (
 	reasonHost      = "there is no host before the first space"
-	reasonDate      = `there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] "request`
+	reasonDate      = `there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request`
 	reasonUser      = "ident or user is missing before the date"
 	reasonVirtual   = "there are too many fields before the date (a virtual host first?)"
 	reasonQuote     = "the request has no closing quote"
