@@ -74,7 +74,7 @@ var broken = []brokenStore{
 	{"a life time has no grace", expiring(func(fresh algorithm.Instant) algorithm.Instant { return fresh }),
 		[]string{"expiry/clock-behind"}},
 	{"a life time is too short", expiring(func(fresh algorithm.Instant) algorithm.Instant { return fresh - 1_000_000 }),
-		[]string{"timeline/gcra", "timeline/reported"}},
+		[]string{"expiry/never-decides", "timeline/gcra", "timeline/reported"}},
 	{"updates are lost", writing(lostUpdates), []string{
 		"linear/one-slot/gcra", "linear/one-slot/token-bucket", "linear/one-slot/leaky-bucket", "linear/one-slot/fixed-window",
 		"linear/one-slot/sliding-log", "linear/one-slot/sliding-counter", "linear/one-slot/written-elsewhere",

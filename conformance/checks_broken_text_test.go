@@ -27,8 +27,20 @@ var brokenTexts = []struct {
 		s.faults.life = func(d time.Duration) time.Duration { return 1000 * d }
 	}, []string{"stored/for-a-while"}},
 	{"a life time is set in a step of its own, which does not come", textLimits{}, func(s *textStore) {
-		s.faults.life = func(time.Duration) time.Duration { return 0 }
+		s.faults.life = func(time.Duration) time.Duration { return algorithm.Never }
 	}, []string{"stored/for-a-while"}},
+	{"a life time is that of the limit alone, without the grace", textLimits{}, shortBy(store.Grace),
+		[]string{"stored/for-a-while", "expiry/clock-behind"}},
+	{"a life time is a millisecond short", textLimits{}, shortBy(time.Millisecond), []string{"stored/for-a-while"}},
+	{"a life time is 3.9 s less than ResetAfter", textLimits{}, shortBy(store.Grace + 3900*time.Millisecond),
+		[]string{"stored/for-a-while"}},
+	{"a life time is 3.9 s less than ResetAfter, by a clock of its own", textLimits{ownClock: true}, shortBy(store.Grace + 3900*time.Millisecond),
+		[]string{"stored/for-a-while"}},
+	{"a life time has no grace, by a clock of its own", textLimits{ownClock: true}, shortBy(store.Grace),
+		[]string{"stored/for-a-while"}},
+	{"a life time is 0", textLimits{}, shortBy(algorithm.Never), []string{"stored/for-a-while", "stored/is-the-state"}},
+	{"a life time is 0, by a clock of its own", textLimits{ownClock: true}, shortBy(algorithm.Never), []string{"stored/for-a-while"}},
+	{"a life time is shown as 0", textLimits{}, func(s *textStore) { s.faults.showsZero = true }, []string{"stored/for-a-while"}},
 	{"a life time is floored to whole seconds", textLimits{}, func(s *textStore) {
 		s.faults.life = func(d time.Duration) time.Duration { return max(time.Second, d.Truncate(time.Second)-time.Second) }
 	}, []string{"expiry/never-decides", "expiry/swept"}},
@@ -112,4 +124,11 @@ var brokenTexts = []struct {
 			return time.UnixMicro(t.Unix()*1_000_000 + micros*scale)
 		}}
 	}, []string{"able/own-clock"}},
+}
+
+// shortBy makes life times shorter by d, at the least 0.
+func shortBy(d time.Duration) func(s *textStore) {
+	return func(s *textStore) {
+		s.faults.life = func(life time.Duration) time.Duration { return max(0, life-d) }
+	}
 }

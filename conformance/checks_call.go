@@ -171,9 +171,20 @@ func (w *checkWorld) mustAnswer(at algorithm.Instant, ops []store.Op, want []alg
 	for i, op := range ops {
 		if op.Outcome != want[i] {
 			w.wrong(checkOutcomeText(op.Outcome), checkOutcomeText(want[i]),
-				"op %d, %s cost %d, is answered wrongly: %s", i, checkSlotText(op.Slot), op.Request.Cost, differing(op.Outcome, want[i]))
+				"op %d, %s cost %d, is answered wrongly: %s%s", i, checkSlotText(op.Slot), op.Request.Cost, differing(op.Outcome, want[i]), w.asFresh(&op, want[i]))
 		}
 	}
+}
+
+// asFresh leads from a wrong answer to its cause, where it is that of a fresh key
+// and the key is not.
+func (w *checkWorld) asFresh(op *store.Op, want algorithm.Outcome) string {
+	_, charged := op.Algorithm.Step(algorithm.State{}, w.now(), op.Request)
+	_, look := op.Algorithm.Step(algorithm.State{}, w.now(), algorithm.Request{})
+	if want == charged || want == look || op.Outcome != charged && op.Outcome != look {
+		return ""
+	}
+	return "; a fresh key is answered like this: was its state dropped?"
 }
 
 // mustBeDecidable stops a check that asks more than any store promises.

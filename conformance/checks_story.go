@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -18,10 +20,23 @@ import (
 // checkEvent is something that happened in a story: an op and its answer, or a
 // note.
 type checkEvent struct {
-	at   algorithm.Instant
-	verb string
-	op   store.Op
-	note string
+	at     algorithm.Instant
+	before bool // the first answer of a store with a clock of its own: there is no instant
+	verb   string
+	op     store.Op
+	note   string
+}
+
+// clockText is when it happened, counted from an instant.
+func (e checkEvent) clockText(from algorithm.Instant) string {
+	if e.before {
+		return "-"
+	}
+	d := time.Duration(e.at-from) * time.Microsecond
+	if d < 0 {
+		return d.String()
+	}
+	return "+" + d.String()
 }
 
 // fault is what a check has found to be wrong.
@@ -39,7 +54,7 @@ func (w *checkWorld) tell(verb string, ops []store.Op, err error) {
 		return
 	}
 	for i, op := range ops {
-		w.add(checkEvent{at: w.now(), verb: verb, op: op})
+		w.add(checkEvent{verb: verb, op: op})
 		if i == 0 {
 			verb = strings.Repeat(" ", len(verb)-1) + "+" // the same call
 		}
@@ -48,10 +63,12 @@ func (w *checkWorld) tell(verb string, ops []store.Op, err error) {
 
 // note adds a line to the story.
 func (w *checkWorld) note(format string, args ...any) {
-	w.add(checkEvent{at: w.now(), note: fmt.Sprintf(format, args...)})
+	w.add(checkEvent{note: fmt.Sprintf(format, args...)})
 }
 
 func (w *checkWorld) add(e checkEvent) {
+	e.at = w.now()
+	e.before = w.config().OwnClock && e.at == 0
 	if len(w.story) == 10*keepEvents {
 		n := copy(w.story, w.story[len(w.story)-keepEvents:])
 		w.untold += len(w.story) - n
@@ -86,13 +103,20 @@ func (w *checkWorld) fail(err error) {
 func (w *checkWorld) end(broken string) {
 	w.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n  rule:      %s\n  check:     %s\n  broken by: %s\n  story, by the clock in µs:",
+	fmt.Fprintf(&b, "%s (%s)\n  rule:      %s\n  check:     %s\n  broken by: %s\n  story",
 		w.check.Name, w.check.Property, w.check.Rule, w.here(), broken)
 	told := w.story[max(0, len(w.story)-keepEvents):]
+	i := slices.IndexFunc(told, func(e checkEvent) bool { return !e.before })
+	var from algorithm.Instant
+	if i >= 0 {
+		from = told[i].at
+		fmt.Fprintf(&b, ", by the clock from %v µs on", from)
+	}
+	b.WriteByte(':')
 	if n := w.untold + len(w.story) - len(told); n > 0 {
 		fmt.Fprintf(&b, " (%d earlier lines left out)", n)
 	}
-	writeStory(&b, told)
+	writeStory(&b, told, from)
 	w.Fatal(strings.TrimRight(b.String(), "\n"))
 }
 
@@ -117,12 +141,17 @@ func (w *checkWorld) here() string {
 	}
 }
 
-// writeStory writes events in fixed columns, each below the other.
-func writeStory(to *strings.Builder, events []checkEvent) {
+// writeStory writes events in fixed columns, each below the other, with the time
+// that has passed from an instant on.
+func writeStory(to *strings.Builder, events []checkEvent, from algorithm.Instant) {
+	width := len("clock")
+	for _, e := range events {
+		width = max(width, utf8.RuneCountInString(e.clockText(from)))
+	}
 	var columns bytes.Buffer
 	t := tabwriter.NewWriter(&columns, 0, 0, 2, ' ', 0)
 	rows := 0
-	for i, e := range events {
+	for _, e := range events {
 		if e.verb == "" {
 			continue
 		}
@@ -138,7 +167,7 @@ func writeStory(to *strings.Builder, events []checkEvent) {
 		if !o.Allowed {
 			answer, retry = "denied", waitText(o.RetryAfter)
 		}
-		fmt.Fprintf(t, "%v\t%s\t%s\t%s\t%s\t%d of %d\t%s\t%v\t%v\n", events[i].at, e.verb, checkSlotText(e.op.Slot), cost,
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t%s\t%d of %d\t%s\t%v\t%v\n", width, e.clockText(from), e.verb, checkSlotText(e.op.Slot), cost,
 			answer, o.Remaining, o.Limit, retry, o.ResetAfter, o.Delay)
 	}
 	_ = t.Flush() // to memory
@@ -149,7 +178,7 @@ func writeStory(to *strings.Builder, events []checkEvent) {
 	}
 	for _, e := range events {
 		if e.verb == "" {
-			fmt.Fprintf(to, "\n    %v  %s", e.at, strings.ReplaceAll(e.note, "\n", "\n      "))
+			fmt.Fprintf(to, "\n    %-*s  %s", width, e.clockText(from), strings.ReplaceAll(e.note, "\n", "\n      "))
 			continue
 		}
 		to.WriteString("\n    " + strings.TrimRight(lines[0], " "))

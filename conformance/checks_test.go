@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir/algorithm"
@@ -64,7 +65,7 @@ func TestCheckFailureTellsTheStory(t *testing.T) {
 	for _, part := range []string{
 		c.Name, "(X1)", c.Rule, "check:     conformance/checks_take.go:", "broken by: op 0", "Remaining is 3, not 4",
 		"got:       allowed, 3 of 5 remain", "want:      allowed, 4 of 5 remain",
-		"clock             call   slot ", `apply  "a"/"l" gcra:5/1s `,
+		"clock  call   slot ", `apply  "a"/"l" gcra:5/1s `,
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the failure does not show %q:\n%v", part, err)
@@ -233,7 +234,7 @@ func TestUnknownWaiverFails(t *testing.T) {
 func TestRandomHistoryFailsWithASeedAndAStory(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(failing) == "" {
-		mustFailIn(t, "/^model$", "--- FAIL: "+t.Name()+"/model/random-history", "-rapid.seed=", "model/random-history (P3)", "story, by the clock in µs:")
+		mustFailIn(t, "/^model$", "--- FAIL: "+t.Name()+"/model/random-history", "-rapid.seed=", "model/random-history (P3)", "story, by the clock from ")
 		return
 	}
 	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
@@ -302,5 +303,43 @@ func TestBoundLimitIsChecked(t *testing.T) {
 		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), 1} }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A wrong answer that is that of a fresh key leads to its cause, and the story counts
+// from its start.
+func TestFailureOfADroppedStateSaysSo(t *testing.T) {
+	dropped := func(fault func(s *textStore)) conformance.Opener {
+		return func(clk clock.Clock) store.Store {
+			s := newTextStore(clk, textLimits{})
+			fault(s)
+			return s
+		}
+	}
+	limits := textLimits{}
+	early := dropped(shortBy(store.Grace + 3900*time.Millisecond))
+	for name, want := range map[string][]string{
+		"expiry/never-decides": {"; a fresh key is answered like this: was its state dropped?\n", " µs on:\n    clock", "\n    +0s "},
+		"stored/is-the-state":  {"got:       nothing is kept\n", "which may be dropped in ", " and not before\n"},
+		"stored/for-a-while":   {"got:       0s\n", "want:      2s to 1h0m0s\n"},
+	} {
+		for _, c := range limits.config().Checks() {
+			if c.Name != name {
+				continue
+			}
+			err := c.Verify(early)
+			for _, part := range want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%s does not say %q:\n%v", name, part, err)
+				}
+			}
+		}
+	}
+	// What is wrong in another way is not taken for it.
+	err := checkNamed(t, "timeline/gcra").Verify(func(clk clock.Clock) store.Store {
+		return &faultyStore{plainStore: newPlainStore(clk), answer: func(op *store.Op) { op.Outcome.Remaining++ }}
+	})
+	if err == nil || strings.Contains(err.Error(), "fresh key is answered") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ type textEntry struct {
 }
 
 // textLimits are what a textStore cannot do.
-type textLimits struct{ ownClock, oneKey, oneOp, builtInOnly, neverForgets bool }
+type textLimits struct{ ownClock, oneKey, oneOp, builtInOnly, neverForgets, hidesLives bool }
 
 // textFaults are what it does wrongly; those that are not set are right.
 type textFaults struct {
@@ -43,6 +44,7 @@ type textFaults struct {
 	write        func(algorithm.State) string
 	alwaysWrites bool // looks and denials too, and with that sets the life time
 	peeksExtend  bool
+	showsZero    bool // as each life time
 	resetLeaves  bool // an empty text
 	sweep        func(now, until algorithm.Instant) bool
 	corrupt      func(s *textStore, p place) (algorithm.State, error)
@@ -86,7 +88,12 @@ func (l textLimits) config() *conformance.Config {
 				panic(err)
 			}
 			stored := conformance.Stored{Text: e.text, Life: algorithm.Never}
-			if e.until != 0 {
+			switch {
+			case t.faults.showsZero:
+				stored.Life = 0
+			case t.limits.hidesLives:
+				stored.Life = conformance.NotShown
+			case e.until != 0:
 				stored.Life = time.Duration(e.until-now) * time.Microsecond
 			}
 			return stored, found
@@ -216,7 +223,7 @@ func (s *textStore) put(op *store.Op, at algorithm.Instant, state algorithm.Stat
 	if s.faults.life != nil {
 		life = s.faults.life(life)
 	}
-	if e.until = at + algorithm.Instant(life/time.Microsecond); life == 0 || s.limits.neverForgets && !s.faults.dropsAtOnce {
+	if e.until = at + algorithm.Instant(life/time.Microsecond); life == algorithm.Never || s.limits.neverForgets && !s.faults.dropsAtOnce {
 		e.until = 0
 	}
 	s.entries[placeOf(op.Slot)] = e
@@ -267,6 +274,7 @@ func TestDeclaredAbilitiesAreChecked(t *testing.T) {
 		"one op":        {oneOp: true},
 		"built in only": {builtInOnly: true},
 		"never forgets": {neverForgets: true},
+		"hides lives":   {hidesLives: true},
 		"next to none":  {ownClock: true, oneOp: true, builtInOnly: true, neverForgets: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -292,4 +300,28 @@ func TestSkippedChecksSayWhy(t *testing.T) {
 			t.Errorf("%s is skipped with %q", c.Name, err)
 		}
 	}
+}
+
+// Life times that are not shown are not looked at; 0 is one that is too short.
+func TestLifeTimesThatAreNotShownAreSkipped(t *testing.T) {
+	limits := textLimits{hidesLives: true}
+	for _, c := range limits.config().Checks() {
+		if c.Name != "stored/for-a-while" {
+			continue
+		}
+		err := c.Verify(func(clk clock.Clock) store.Store { return newTextStore(clk, limits) })
+		if !errors.Is(err, conformance.ErrSkipped) || !strings.Contains(err.Error(), "NotShown") {
+			t.Errorf("not shown: %v", err)
+		}
+		n := 0
+		err = c.Verify(func(clk clock.Clock) store.Store {
+			n++
+			return newTextStore(clk, textLimits{hidesLives: n > 3})
+		})
+		if err == nil || errors.Is(err, conformance.ErrSkipped) || !strings.Contains(err.Error(), "as for the slots before") {
+			t.Errorf("shown for some: %v", err)
+		}
+		return
+	}
+	t.Error("there is no such check")
 }

@@ -27,8 +27,6 @@ func clockChecks() []Check {
 // expiryChecks are about life times, which must never show.
 func expiryChecks() []Check {
 	return []Check{
-		checkOf("expiry/swept", "T1 T7",
-			"a state that is swept away is met by no clock that is up to a second behind", expirySwept).needing(needsSweep | needsClock),
 		checkOf("expiry/never-decides", "T1 T2",
 			"a state is kept until its key would be fresh anyway, also where that is less than a millisecond away", expiryKeeps).needing(needsClock),
 		checkOf("expiry/clock-behind", "T1 C2",

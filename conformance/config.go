@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -70,9 +71,13 @@ type Stored struct {
 	// Text is the state, as State.AppendText writes it.
 	Text string
 	// Life is how much longer the store keeps it: algorithm.Never where that
-	// has no end, 0 where the store does not show it.
+	// has no end, NotShown where Inspect cannot know.
 	Life time.Duration
 }
+
+// NotShown is the Life of what is stored where Inspect cannot know it. What needs
+// it is then skipped. It must be so for all slots or for none.
+const NotShown time.Duration = math.MinInt64
 
 // needs are what a check asks of a store beyond the ordinary.
 type needs uint16
@@ -96,10 +101,11 @@ const (
 // waived, and those that need what the store does not have, skip with a reason.
 func (cfg *Config) Checks() []Check {
 	// Those come first that only few mistakes break, so that the first failure
-	// leads to the cause: testdata/first-failures.golden shows how well.
+	// leads to the cause: testdata/first-failures.golden shows how well. What is
+	// stored comes before all else: a state that is gone too early fails most others.
 	checks := slices.Concat(
-		corruptChecks(),
 		storedChecks(),
+		corruptChecks(),
 		keyChecks(),
 		quietChecks(),
 		resetChecks(),
@@ -159,9 +165,9 @@ func (cfg *Config) skips(c Check) string {
 		{needsOps, !cfg.OneOp, "it makes calls of several ops, and the store takes one (Config.OneOp)"},
 		{needsKeys, !cfg.OneKey && !cfg.OneOp, "it makes calls of several keys, and the store takes one (Config.OneKey, Config.OneOp)"},
 		{needsCustom, !cfg.BuiltInOnly, "it brings an algorithm of its own, and the store runs the built-in ones only (Config.BuiltInOnly)"},
-		{needsCorrupt, cfg.Corrupt != nil, "it damages what is stored, and Config.Corrupt, which can, is not set"},
-		{needsInspect, cfg.Inspect != nil, "it looks at what is stored, and Config.Inspect, which can, is not set"},
-		{needsSweep, cfg.Sweep != nil, "it has states dropped, and Config.Sweep, which can, is not set"},
+		{needsCorrupt, cfg.Corrupt != nil, "needs Config.Corrupt, which is not set"},
+		{needsInspect, cfg.Inspect != nil, "needs Config.Inspect, which is not set"},
+		{needsSweep, cfg.Sweep != nil, "needs Config.Sweep, which is not set"},
 		{needsOwnClock, cfg.OwnClock, "it is about stores with a clock of their own (Config.OwnClock), and this one takes the clock that it is given"},
 		{needsOneKey, cfg.OneKey && !cfg.OneOp, "it is about stores that take one key a call (Config.OneKey), and this one takes several, or one op"},
 		{needsOneOp, cfg.OneOp, "it is about stores that take one op a call (Config.OneOp), and this one takes several"},

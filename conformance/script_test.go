@@ -229,7 +229,7 @@ func TestScriptFailsWithASeedAndAStory(t *testing.T) {
 	server := servertest.Start(t, servertest.Redis, nil)
 	if os.Getenv(failing) == "" {
 		mustFailWith(t, "--- FAIL: "+t.Name()+"/script/alone", "-rapid.seed=", "script/alone (P3)", "rule:", "broken by:", "got:", "want:",
-			"story, by the clock in µs:", "cost")
+			"story, by the clock from ", "cost")
 		return
 	}
 	a, earlier := scriptTestees()

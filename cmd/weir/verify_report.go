@@ -75,12 +75,32 @@ func (c *checkResult) set(err error) {
 		c.Result = passed
 	case errors.Is(err, conformance.ErrSkipped):
 		c.Result = skipped
-		c.Reason = strings.TrimPrefix(err.Error(), conformance.ErrSkipped.Error()+": ")
+		c.Reason = inOwnWords(strings.TrimPrefix(err.Error(), conformance.ErrSkipped.Error()+": "))
 	default:
 		c.Result = failed
 		c.Failure = repeatable.ReplaceAllString(err.Error(), "To reproduce: weir verify --run '^$1$$' --seed $2")
 	}
 }
+
+// inOwnWords tells why a check is skipped to somebody who has no conformance.Config:
+// the command sets all that there is for a store.
+func inOwnWords(reason string) string {
+	reason = ofConfig.ReplaceAllString(reason, "")
+	if own, found := ownWords[reason]; found {
+		return own
+	}
+	return reason
+}
+
+var (
+	ofConfig = regexp.MustCompile(` \(Config\.[^()]*\)`)
+	ownWords = map[string]string{
+		"needs Config.Sweep, which is not set":                            "not possible on a server, which drops states by its own time",
+		"needs Config.Inspect, which is not set":                          "not possible in memory, where what is stored cannot be looked at",
+		"needs Config.Corrupt, which is not set":                          "not possible in memory, where what is stored cannot be damaged",
+		"needs life times, which Config.Inspect does not show (NotShown)": "needs life times, which the user may not see (PTTL)",
+	}
+)
 
 // repeatable is how a random check says to go test which seed has failed.
 var repeatable = regexp.MustCompile(`To (?:try to )?reproduce, specify -run="([^"]*)" -rapid\.seed=(\d+)`)

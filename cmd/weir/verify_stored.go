@@ -20,7 +20,7 @@ func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store
 		}
 		return reply
 	}
-	var kept conformance.Stored
+	kept := conformance.Stored{Life: conformance.NotShown}
 	if !s.blind {
 		switch left := ask("PTTL", name).(int64); left {
 		case -1: // no end

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -101,7 +102,7 @@ func (s *serverSubject) check(ctx context.Context, r *about) error {
 	defer states.Close()
 	found, err := states.Check(ctx)
 	if err != nil {
-		return err
+		return prefixHint(err, s.prefix)
 	}
 	r.Server = strings.TrimSpace(found.Server + " " + found.Version)
 	r.Warnings = append(r.Warnings, found.Warnings...)
@@ -113,6 +114,17 @@ func (s *serverSubject) check(ctx context.Context, r *about) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// noKeys is how servers refuse a user the keys of a command, not the command.
+var noKeys = regexp.MustCompile(`NOPERM.* access .*\bkeys?\b`)
+
+// prefixHint says what to do about a user who may not use the keys.
+func prefixHint(err error, prefix string) error {
+	if !noKeys.MatchString(err.Error()) {
+		return err
+	}
+	return fmt.Errorf("%w: the user may not use keys that begin with %q: --prefix must be one that its permissions name", err, prefix)
 }
 
 func (s *serverSubject) config() *conformance.Config {
