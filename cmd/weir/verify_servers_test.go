@@ -87,7 +87,7 @@ func TestVerifyNeedsFewPermissionsAndKeepsToThePrefix(t *testing.T) {
 				t.Errorf("%s: status %d, %s%s", url, got.status, got.out, got.err)
 			}
 			for user, want := range map[string]string{
-				"bob:s3cret":  "the server refuses SET ",
+				"bob:s3cret":  "the server refuses SET: ",
 				"ann:s3cret2": "WRONGPASS",
 			} {
 				got := verify(with(user), "--prefix", "mine:")

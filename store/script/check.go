@@ -112,7 +112,7 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 		})
 		var refused *ServerError
 		if errors.As(err, &refused) {
-			problems = append(problems, args[0]+" "+refused.Message)
+			problems = append(problems, args[0]+": "+refused.Message)
 		} else if err != nil {
 			return explain("check", err, false)
 		}

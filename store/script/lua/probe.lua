@@ -1,12 +1,12 @@
 -- Tries every command that the scripts use, on a key of its own.
 --
 -- KEYS[1]  a stored name that no slot has
--- reply    a line for each command that failed: its name, a space and the error
+-- reply    a line for each command that failed: its name, ': ' and the error
 -- Go       Store.Check in check.go
 local key, failed = KEYS[1], {}
 local function attempt(command, ...)
   local reply = try(command, ...)
-  if type(reply) == 'table' and reply.err then failed[#failed + 1] = command .. ' ' .. reply.err end
+  if type(reply) == 'table' and reply.err then failed[#failed + 1] = command .. ': ' .. reply.err end
 end
 attempt('TIME')
 attempt('DEL', key)
