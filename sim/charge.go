@@ -39,6 +39,7 @@ func (w *world) admitted(s *slot, cost int64, without bool) {
 	l := s.limit
 	if in := s.window.add(&l.curve, w.now, cost); in > l.curve.worst.Units {
 		l.curve.worst.Units, l.curve.worst.AtMicros, l.curve.worst.Key = in, w.now, s.key
+		s.window.follow(&l.curve, w.now)
 	}
 	units, bound := int64(0), s.allow
 	if s.overall == nil {
@@ -49,6 +50,7 @@ func (w *world) admitted(s *slot, cost int64, without bool) {
 	if units > 0 {
 		if units > l.result.OverUnits {
 			l.result.OverUnits, l.result.OverMicros, l.result.OverKey = units, w.now, s.key
+			s.window.follow(&l.curve, w.now)
 		}
 		l.result.OverBoundUnits = max(l.result.OverBoundUnits, bound)
 		for _, f := range w.faulty {

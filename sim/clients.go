@@ -61,9 +61,17 @@ func (f *fairness) most() int { return max(fewClients, f.grown) }
 // again.
 func (w *world) tidy() {
 	at := w.reading()
+	for _, l := range w.limits {
+		l.curve.tidy(w.now)
+	}
 	w.order = slices.DeleteFunc(w.order, func(c *client) bool {
 		if c.open > 0 || w.blind || slices.ContainsFunc(c.slots, func(s *slot) bool { return !s.rests(at, w) }) {
 			return false
+		}
+		for _, s := range c.slots {
+			if s.limit.Groups == 0 {
+				s.limit.curve.keep(&s.window, s.key)
+			}
 		}
 		w.fair.add(c)
 		delete(w.known, c.Key)
@@ -77,7 +85,7 @@ func (s *slot) rests(at int64, w *world) bool {
 	if s.limit.Groups > 0 {
 		return true // it is not the client's own
 	}
-	return s.window.points == nil && s.allow == 0 && s.model.fresh(at) && (s.spent == nil || s.heeds || s.spent.fresh(at)) &&
+	return !s.stays && s.allow == 0 && s.model.fresh(at) && (s.spent == nil || s.heeds || s.spent.fresh(at)) &&
 		(s.overall == nil || s.overall.fresh(w.epoch+w.now)) && (s.window.entries == nil || s.window.entries[len(s.window.entries)-1].at <= w.now-s.limit.law.period)
 }
 

@@ -68,6 +68,7 @@ func (d *decoder) decodeDocument(text []byte, into any) error {
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
+	timeType     = reflect.TypeFor[time.Time]()
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
@@ -173,6 +174,14 @@ func (d *decoder) text(n ast.Node, path string, v reflect.Value) error {
 			return at(n, path, "%s is not allowed: must be a duration such as 1m30s", strconv.Quote(text))
 		}
 		v.SetInt(int64(span))
+		return nil
+	}
+	if v.Type() == timeType {
+		moment, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return at(n, path, "%s is not allowed: must be RFC 3339, such as 2026-03-03T10:00:00Z", strconv.Quote(text))
+		}
+		v.Set(reflect.ValueOf(moment))
 		return nil
 	}
 	if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -22,10 +23,14 @@ type load struct {
 	result    TrafficResult
 
 	// Of an open stream.
-	trace  Recording // nil where it is none
-	source traffic.Source
-	next   traffic.Arrival
-	spare  []*attempt
+	number  int       // in the scenario
+	trace   Recording // nil where it is none
+	read    int64     // requests of the trace so far
+	ended   bool      // the trace, or it cannot be read on
+	planned int64     // requests of the stream so far
+	source  traffic.Source
+	next    traffic.Arrival
+	spare   []*attempt
 
 	// Of a closed loop.
 	keys      traffic.KeyPicker
@@ -49,9 +54,9 @@ type attempt struct {
 	doubt  bool  // an earlier try has an unknown outcome
 }
 
-func newLoad(w *world, t Traffic) *load {
-	l := &load{Traffic: t, world: w}
-	l.result.Name = t.Name
+func newLoad(w *world, number int) *load {
+	l := &load{Traffic: w.scenario.Traffic[number], world: w, number: number}
+	l.result.Name = l.Name
 	return l
 }
 
@@ -66,10 +71,16 @@ func (l *load) begin() (err error) {
 			err = l.beginOpen(streams)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
+	return l.wrong(err)
+}
+
+// wrong names the traffic in an error: nil where there is none.
+func (l *load) wrong(err error) error {
+	path := fmt.Sprintf("traffic[%d]", l.number)
+	if l.Closed == nil {
+		path += ".process"
 	}
-	return nil
+	return inside(path, err)
 }
 
 // beginOpen starts an open stream.
@@ -83,7 +94,7 @@ func (l *load) beginOpen(streams random.Streams) (err error) {
 		if l.trace, err = w.opts.Traces(l.Process); err != nil {
 			return err
 		}
-		env.Trace = l.trace.Next
+		env.Trace = l.record
 	}
 	source, err := traffic.NewSource(l.Traffic.load(), env)
 	if err != nil {
@@ -106,6 +117,7 @@ func (l *load) newGate() (*traffic.Gate, error) {
 func (l *load) advance() {
 	var more bool
 	if l.next, more = l.source.Next(); more {
+		l.planned++
 		l.world.queue.plan(l.next.At, l)
 		return
 	}
@@ -113,8 +125,34 @@ func (l *load) advance() {
 		if lines, first := l.trace.Bad(); lines > 0 {
 			err = fmt.Errorf("%w (%d lines cannot be used; %s)", err, lines, first)
 		}
-		l.world.act(fmt.Errorf("sim: traffic %s: %w", l.Name, err))
+		l.world.act(l.wrong(err))
+		return
 	}
+	l.world.act(l.wrong(l.readOn()))
+}
+
+// record reads the next request of a trace.
+func (l *load) record() (traffic.Arrival, error) {
+	a, err := l.trace.Next()
+	l.ended = err != nil
+	if err == nil {
+		l.read++
+	}
+	return a, err
+}
+
+// readOn counts what of a trace comes too late.
+func (l *load) readOn() error {
+	if l.trace == nil {
+		return nil
+	}
+	for !l.ended {
+		if _, err := l.record(); err != nil && err != io.EOF {
+			return fmt.Errorf("traffic: process trace: file %s: %w", l.Process.File, err)
+		}
+	}
+	l.result.LeftOut = l.read - l.planned
+	return nil
 }
 
 // close ends the reading of a trace.
@@ -122,10 +160,7 @@ func (l *load) close() error {
 	if l.trace == nil {
 		return nil
 	}
-	if err := l.trace.Close(); err != nil {
-		return fmt.Errorf("sim: traffic %s: %w", l.Name, err)
-	}
-	return nil
+	return l.wrong(l.trace.Close())
 }
 
 // happen is the next arrival.

@@ -73,13 +73,16 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"a bad process", strings.Replace(small, "poisson", "fish", 1), "line 6, column 9: sim: traffic[0]: traffic: process: kind fish is not allowed"},
 		{"the same name", strings.Replace(small, "traffic:", "  - {name: l, spec: \"gcra:1/1s\"}\ntraffic:", 1), "line 5, column 12: sim: limits[1].name l is not allowed: must be unlike every other"},
 		{"a field that the fault does not take", small + "faults:\n  - {kind: down, rate: 5%}\n", "line 9, column 24: sim: faults[0].rate 0.05 is not allowed: must be absent"},
-		{"a field that the fault needs", small + "faults:\n  - {kind: slow}\n", "sim: faults[0].delay 0 is not allowed: must be given"},
+		{"a field that the fault needs", small + "faults:\n  - {kind: slow}\n", "line 9, column 5: sim: faults[0].delay is missing: must be given: slow needs it"},
 		{"a fault after the end", small + "faults:\n  - {kind: down, at: 1s}\n", "line 9, column 22: sim: faults[0].at 1s is not allowed: must be whole microseconds from 0s to 999.999ms"},
 		{"a node that is not there", small + "faults:\n  - {kind: crash, nodes: [0, 1]}\n", "sim: faults[0].nodes[1] 1 is not allowed: must be 0 to 0"},
 		{"an unknown rule", small + "checks: [honesty]\n", "line 8, column 10: sim: checks[0] honesty is not allowed"},
 		{"an unknown metric", small + "expect:\n  - {metric: luck, max: 1}\n", `sim: expect[0].metric "luck" is not allowed`},
 		{"no bound", small + "expect:\n  - {metric: denied}\n", "sim: expect[0] without min and max is not allowed"},
 		{"process and closed", strings.Replace(small, "    process", "    closed: {callers: 1}\n    process", 1), "sim: traffic[0].process poisson is not allowed: must be absent"},
+		{"without a zone", small + "start: 2026-03-03T10:00\n", `line 8, column 8: start: "2026-03-03T10:00" is not allowed: must be RFC 3339, such as 2026-03-03T10:00:00Z`},
+		{"without a spec", strings.Replace(small, ", spec: \"gcra:1/1s\"", "", 1), "line 4, column 5: sim: limits[0].spec is missing: spec: "},
+		{"without a process", strings.Replace(small, "    process: {kind: poisson, rate: 5/1s}\n", "", 1), "line 6, column 9: sim: traffic[0].process is missing: must be given, such as {kind: poisson, rate: 10/1s}, or closed in its place"},
 		{"no yaml", "a: [", "line 1, column 4: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,5 +100,42 @@ func TestParseErrorsCanBeTakenApart(t *testing.T) {
 	var field *FieldError
 	if !errors.As(err, &at) || at.Line != 8 || !errors.As(err, &field) || field.Path != "nodes.count" || field.Value != "5000" || field.Allowed != "0 to 1000" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A field that is missing from the whole stands in no line.
+func TestParseNamesWhatIsMissing(t *testing.T) {
+	fields := []struct{ text, want string }{
+		{"name: s\n", "sim: name is missing: must be a text"},
+		{"duration: 1s\n", "sim: duration is missing: must be whole microseconds from 1µs to 9600h0m0s"},
+		{"limits: [{name: l, spec: 'gcra:1/1s'}]\n", "sim: limits is missing: must be 1 to 16 of them"},
+		{"traffic: [{name: t, process: {kind: drip, gap: 1s}}]\n", "sim: traffic is missing: must be 1 to 64 of them"},
+	}
+	for missing, f := range fields {
+		text := ""
+		for i, other := range fields {
+			if i != missing {
+				text += other.text
+			}
+		}
+		_, err := Parse(strings.NewReader(text))
+		var field *FieldError
+		if err == nil || err.Error() != f.want || !errors.As(err, &field) || !field.Missing {
+			t.Errorf("%v, want %s", err, f.want)
+		}
+	}
+}
+
+func TestLocateAddsTheLine(t *testing.T) {
+	refused := &FieldError{Path: "traffic[0].process", Cause: errors.New("no such file")}
+	if got, want := Locate([]byte(small), refused).Error(), "sim: line 7, column 14: sim: traffic[0].process: no such file"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	other := errors.New("other")
+	if got := Locate([]byte(small), other); got != other {
+		t.Error(got)
+	}
+	if got := Locate([]byte("a: ["), refused); got != error(refused) {
+		t.Error(got)
 	}
 }

@@ -59,7 +59,7 @@ func (c *Counts) add(d *Counts) {
 func (l *limited) sum() LimitResult {
 	r := l.result
 	r.Worst = l.curve.worst
-	r.CurveKeys = l.curve.keys
+	r.CurveKeys, r.CurveOf, r.CurveLate = l.curve.followed, l.curve.all, l.curve.late
 	for i, length := range l.curve.lengths {
 		r.Curve = append(r.Curve, CurvePoint{length, l.curve.most[i], l.law.bound(length)})
 	}

@@ -82,10 +82,18 @@ type LimitResult struct {
 	OverKey        string `json:"over_key,omitempty"`
 	// Worst is the most that was admitted in any half-open window of the period.
 	Worst Worst `json:"worst"`
-	// Curve is the most that was admitted within closed intervals of a length, on the
-	// first slots that were used: CurveKeys of them.
+	// Curve is the most that was admitted to one slot within closed intervals of a
+	// length. It is of CurveKeys slots, out of CurveOf that were admitted anything: of
+	// the first 10,000 and of every one that was at some time that of Worst.Key or of
+	// OverKey, so that those two have a part in it. CurveLate of them have a part in it
+	// only from when they became that, with what they were admitted in the period
+	// before: at lengths above the period the curve may then be too low. It is never
+	// too high, and exact where CurveKeys is CurveOf and CurveLate is 0. A slot that
+	// was idle for long and came back may count as two.
 	Curve     []CurvePoint `json:"curve"`
 	CurveKeys int64        `json:"curve_keys"`
+	CurveOf   int64        `json:"curve_of"`
+	CurveLate int64        `json:"curve_late,omitempty"`
 	// FalseDenials are denials that would have been admissions, had nothing been
 	// charged that its caller never heard of, or, for limits without windows, had the
 	// clocks been right; FalselyDeniedUnits what they asked for.
@@ -116,10 +124,13 @@ type CurvePoint struct {
 // TrafficResult is about one traffic.
 type TrafficResult struct {
 	Name string `json:"name"`
-	// BadLines is how much of its trace was no request, up to where it was read, and
-	// FirstBad what was wrong with the first of it.
+	// BadLines is how much of its trace was no request, and FirstBad what was wrong with
+	// the first of it; up to where it was read, if the run ended early.
 	BadLines int64  `json:"bad_lines,omitempty"`
 	FirstBad string `json:"first_bad,omitempty"`
+	// LeftOut is how many requests of its trace came after the end of the traffic; 0 if
+	// the run ended early.
+	LeftOut int64 `json:"left_out,omitempty"`
 	Counts
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	Files fs.FS
 
 	// Traces opens the trace that a process of the kind trace names. Each run opens
-	// it anew, reads it as its requests come, and closes it, also after an error. nil
-	// means that none may be named.
+	// it anew, reads it as its requests come, then to its end, and closes it, also after
+	// an error. nil means that none may be named.
 	Traces func(traffic.Process) (Recording, error)
 }
 

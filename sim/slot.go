@@ -13,9 +13,14 @@ type limited struct {
 	algorithm algorithm.Algorithm
 	law       *law
 	groups    []*slot // shared slots; nil where each key has its own
+	first     int64   // slots that stay
 	curve     curve
 	result    LimitResult
 }
+
+// firstSlots is how many slots of a limit are never forgotten: those of keys that are
+// there from the beginning.
+const firstSlots = 16
 
 func newLimited(index int, l Limit, duration int64) (*limited, error) {
 	a, err := algorithm.ParseSpec(l.Spec)
@@ -77,10 +82,12 @@ type slot struct {
 	charged       bool
 
 	window window
+	stays  bool // it is never forgotten
 }
 
 func (l *limited) newSlot(key string, hash uint64, w *world) *slot {
-	s := &slot{limit: l, key: key, hash: hash, model: l.law.start()}
+	s := &slot{limit: l, key: key, hash: hash, model: l.law.start(), window: l.curve.back(key), stays: l.first < firstSlots}
+	l.first += int64(truth(s.stays))
 	switch {
 	case w.blind && l.law.kind == algorithm.KindFixedWindow:
 		s.overall = l.law.interval(2 * l.law.limit) // windows may lie anywhere
@@ -89,10 +96,6 @@ func (l *limited) newSlot(key string, hash uint64, w *world) *slot {
 	}
 	if w.blind && !l.law.aligned() {
 		s.spent, s.heeds = l.law.start(), true
-	}
-	if l.curve.keys < curveKeys {
-		l.curve.keys++
-		s.window.points = make([]int, len(l.curve.lengths))
 	}
 	return s
 }

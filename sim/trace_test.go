@@ -82,6 +82,7 @@ func TestTraceIsTraffic(t *testing.T) {
 	results, opened, closed, err := played(t, s, tape{bad: 2, records: []traffic.Arrival{
 		{At: second(0), Key: "a", Cost: 2}, {At: second(0), Key: "a", Cost: 1}, {At: second(1), Key: "b", Cost: 1},
 		{At: second(4), Key: "a", Cost: 1}, // at 8 s: too late
+		{At: second(5), Key: "a", Cost: 1}, {At: second(6), Key: "c", Cost: 0},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestTraceIsTraffic(t *testing.T) {
 		t.Errorf("%d were opened and %d closed: want one for each limit", opened, closed)
 	}
 	for _, r := range results {
-		want := TrafficResult{Name: "log", BadLines: 2, FirstBad: "line 3: it is no request", Counts: Counts{
+		want := TrafficResult{Name: "log", BadLines: 2, FirstBad: "line 3: it is no request", LeftOut: 3, Counts: Counts{
 			Arrivals: 3, Attempts: 3, OfferedUnits: 4, Admitted: 2, AdmittedUnits: 3, Denied: 1, GaveUp: 1,
 		}}
 		if diff := cmp.Diff(want, r.Traffic[0]); diff != "" || !r.OK() || r.Fairness.Keys != 2 {
@@ -130,6 +131,9 @@ func TestTraceWithTheOtherFields(t *testing.T) {
 	}
 	for _, r := range results {
 		c := r.Totals
+		if r.Traffic[0].LeftOut != 500 { // above the count
+			t.Errorf("%s: %d were left out", r.Limit, r.Traffic[0].LeftOut)
+		}
 		if c.Arrivals != 500 || c.Attempts <= 500 || c.Throttled == 0 || r.Fairness.Keys != 3 {
 			t.Errorf("%s: %d keys, %+v", r.Limit, r.Fairness.Keys, c)
 		}
@@ -147,11 +151,12 @@ func TestTraceThatFailsEndsTheRun(t *testing.T) {
 		tape tape
 		want string
 	}{
-		{"cannot be read", tape{records: []traffic.Arrival{good}, end: damaged}, "sim: traffic log: traffic: process trace: file logs/access.log: damaged after line 7"},
-		{"nothing", tape{}, "sim: traffic log: traffic: process trace: file logs/access.log is not allowed: must be a trace of at least one request"},
+		{"cannot be read", tape{records: []traffic.Arrival{good}, end: damaged}, "sim: traffic[0].process: traffic: process trace: file logs/access.log: damaged after line 7"},
+		{"nothing", tape{}, "sim: traffic[0].process: traffic: process trace: file logs/access.log is not allowed: must be a trace of at least one request"},
 		{"only bad lines", tape{bad: 5}, "of at least one request (5 lines cannot be used; line 3: it is no request)"},
 		{"out of order", tape{records: []traffic.Arrival{good, {At: 1}}}, "record 2"},
-		{"cannot be closed", tape{records: []traffic.Arrival{good}, failing: damaged}, "sim: traffic log: damaged"},
+		{"cannot be read on", tape{records: []traffic.Arrival{good, {At: second(100)}, {At: second(101)}}, end: damaged}, "sim: traffic[0].process: traffic: process trace: file logs/access.log: damaged after line 7"},
+		{"cannot be closed", tape{records: []traffic.Arrival{good}, failing: damaged}, "sim: traffic[0].process: damaged"},
 	} {
 		results, opened, closed, err := played(t, parsed(t, recorded), c.tape)
 		if err == nil || !strings.Contains(err.Error(), c.want) || results != nil {

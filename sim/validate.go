@@ -20,11 +20,17 @@ type FieldError struct {
 	Path    string // such as faults[2].rate
 	Value   string // as it was given
 	Allowed string // the values that are accepted
+	Missing bool   // the text that was read does not have the field
 	Cause   error  // of the package that refused it; nil where that was this one
 }
 
 func (e *FieldError) Error() string {
-	if e.Cause != nil {
+	switch {
+	case e.Missing && e.Cause != nil:
+		return "sim: " + e.Path + " is missing: " + e.Cause.Error()
+	case e.Missing:
+		return "sim: " + e.Path + " is missing: must be " + e.Allowed
+	case e.Cause != nil:
 		return "sim: " + e.Path + ": " + e.Cause.Error()
 	}
 	return "sim: " + e.Path + " " + e.Value + " is not allowed: must be " + e.Allowed
@@ -169,6 +175,10 @@ func (t *Traffic) check(path string) error {
 	if err != nil {
 		return err
 	}
+	process := !reflect.ValueOf(t.Process).IsZero()
+	if t.Closed == nil && !process {
+		return refuse(path+".process", quoted(""), "given, such as {kind: poisson, rate: 10/1s}, or closed in its place")
+	}
 	if t.Closed == nil {
 		l := t.load()
 		if p := &l.Process; p.Kind == "counts" && p.File != "" && p.Counts == nil {
@@ -177,7 +187,7 @@ func (t *Traffic) check(path string) error {
 		_, err := traffic.NewSource(l, traffic.Env{Trace: unread})
 		return inside(path, err)
 	}
-	if !reflect.ValueOf(t.Process).IsZero() {
+	if process {
 		return refuse(path+".process", quoted(t.Process.Kind), "absent where closed is given")
 	}
 	_, keys := traffic.NewKeys(t.Keys, random.New(0).Stream(""))

@@ -152,7 +152,7 @@ func (w *world) populate() error {
 		w.queue.plan(f.from, (*beginning)(f))
 	}
 	for i := range s.Traffic {
-		l := newLoad(w, s.Traffic[i])
+		l := newLoad(w, i)
 		w.loads = append(w.loads, l)
 		if err := l.begin(); err != nil {
 			return err

@@ -61,6 +61,20 @@ var limitRows = []simRow{
 	{"  faults explain", true, counted(func(c simColumn) int64 { return c.limit.OverBoundUnits })},
 	{"false denials", false, counted(func(c simColumn) int64 { return c.limit.FalseDenials })},
 	{"units forgotten", true, counted(func(c simColumn) int64 { return c.limit.ForgottenUnits })},
+	{"keys of the curve", true, curveKeys},
+}
+
+// curveKeys says how many keys the curve is of where those are not all, and otherwise "0".
+func curveKeys(c simColumn) string {
+	l := c.limit
+	text := report.Digits(l.CurveKeys) + " of " + report.Digits(l.CurveOf)
+	switch {
+	case l.CurveLate > 0:
+		return text + ", " + report.Digits(l.CurveLate) + " late"
+	case l.CurveKeys < l.CurveOf:
+		return text
+	}
+	return "0"
 }
 
 // unitsOf is a number of units where costs differ from 1, and otherwise "0".
@@ -170,17 +184,18 @@ func (r *simReport) traffic(b *strings.Builder) {
 	writeRows(b, "traffic", r.runColumns(), runName, rows)
 }
 
-// badLines writes what of the traces is no request. It is the same in every run.
-func (r *simReport) badLines(b *strings.Builder) {
-	rows := [][]string{{"trace of", "bad lines", "the first"}}
+// traces writes what of the traces came after the end and what is no request. It is the
+// same in every run.
+func (r *simReport) traces(b *strings.Builder) {
+	rows := [][]string{{"trace of", "left out", "bad lines", "the first"}}
 	for _, t := range r.Results[0].Traffic {
-		if t.BadLines > 0 {
-			rows = append(rows, []string{t.Name, report.Digits(t.BadLines), t.FirstBad})
+		if t.LeftOut > 0 || t.BadLines > 0 {
+			rows = append(rows, []string{t.Name, report.Digits(t.LeftOut), report.Digits(t.BadLines), t.FirstBad})
 		}
 	}
 	if len(rows) > 1 {
 		b.WriteByte('\n')
-		writeTable(b, rows, 3)
+		writeTable(b, rows, 4)
 	}
 }
 
@@ -227,7 +242,12 @@ func (r *simReport) expected(b *strings.Builder) {
 	for _, name := range names {
 		rows = append(rows, simRow{name, false, func(c simColumn) string { return cells[name][slices.Index(r.Results, c.Result)] }})
 	}
-	writeRows(b, "expected", r.runColumns(), runName, rows)
+	if len(rows) > 0 {
+		writeRows(b, "expected", r.runColumns(), runName, rows)
+	}
+	if r.dropped > 0 { // then there are no others
+		fmt.Fprintf(b, "\nexpected: %s left out with --limit\n", report.Digits(int64(r.dropped)))
+	}
 }
 
 // goals writes what happened at all of what ought to happen in some runs.

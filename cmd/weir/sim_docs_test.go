@@ -118,3 +118,17 @@ func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
 		}
 	}
 }
+
+// The page explains every corner that a report may name.
+func TestDocumentationExplainsEveryCorner(t *testing.T) {
+	results, err := sim.Run(t.Context(), sim.Generate(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := read(t, filepath.Join("..", "..", "docs", "reference", "sim.md"))
+	for _, g := range results[0].Goals {
+		if !strings.Contains(page, "\n| "+g.Name+" | ") {
+			t.Errorf("no row is about %q", g.Name)
+		}
+	}
+}

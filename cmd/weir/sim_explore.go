@@ -28,6 +28,8 @@ type exploration struct {
 	// Failed is the first scenario that failed, and Saved the file that holds it.
 	Failed *simReport `json:"failed,omitempty"`
 	Saved  string     `json:"saved,omitempty"`
+
+	dropped int // expectations that --limit left out
 }
 
 // explore runs the scenarios of many seeds until one fails, and saves that one.
@@ -43,7 +45,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 	}
 	defer summary.Close()
 
-	x := &exploration{Store: where.shown, FirstSeed: source.firstSeed(), Wanted: *c.Seeds}
+	x := &exploration{Store: where.shown, FirstSeed: source.firstSeed(), Wanted: *c.Seeds, dropped: source.dropped}
 	var done atomic.Int64
 	shown := startProgress(s.err, int64(x.Wanted), func(bar *progressbar.ProgressBar) { _ = bar.Set64(done.Load()) },
 		progressbar.OptionSetDescription("exploring"), progressbar.OptionShowCount())
@@ -93,7 +95,9 @@ func (x *exploration) one(ctx context.Context, source *simSource, world *simWorl
 	if err != nil {
 		return err
 	}
-	r, err := world.run(ctx, &simSource{scenario: scenario, files: source.files}, nil)
+	one := *source
+	one.scenario = scenario
+	r, err := world.run(ctx, &one, nil)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -127,6 +131,12 @@ func (x *exploration) WriteText(w io.Writer) error {
 	last := x.FirstSeed + uint64(x.Explored-1)
 	writeLine(&b, "explored", "%s of %s, %d to %d, on %s", report.Digits(int64(x.Explored)), report.Count(int64(x.Wanted), "seed"), x.FirstSeed, last, x.Store)
 	writeLine(&b, "runs", "%s, %s attempts, %s events", report.Digits(x.Runs), report.Digits(x.Attempts), report.Digits(x.Events))
+	if x.Failed != nil {
+		writeLine(&b, "failed", "seed %d, saved in %s", x.Failed.Seed, x.Saved)
+	}
+	if x.dropped > 0 {
+		writeLine(&b, "expected", "%s left out with --limit", report.Digits(int64(x.dropped)))
+	}
 	rows := [][]string{{"corner", "seen"}}
 	for _, g := range x.Goals {
 		rows = append(rows, []string{g.Name, report.Digits(g.Count)})
@@ -137,9 +147,11 @@ func (x *exploration) WriteText(w io.Writer) error {
 		b.WriteString("\nAll is well: no rule was violated, no expectation missed.\n")
 		return writeSimText(w, b.String())
 	}
-	fmt.Fprintf(&b, "\nSeed %d failed. Its scenario is saved in %s\n\n", x.Failed.Seed, x.Saved)
-	if err := writeSimText(w, b.String()); err != nil {
+	b.WriteByte('\n')
+	if err := errors.Join(writeSimText(w, b.String()), x.Failed.WriteText(w)); err != nil {
 		return err
 	}
-	return x.Failed.WriteText(w)
+	var saved strings.Builder
+	writeLine(&saved, "saved", "%s", x.Saved)
+	return writeSimText(w, saved.String())
 }

@@ -81,7 +81,7 @@ func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
 	}
 	var saved, rerun string
 	for line := range strings.Lines(explored.out) {
-		if _, name, found := strings.Cut(line, " failed. Its scenario is saved in "); found {
+		if _, name, found := strings.Cut(line, ", saved in "); found {
 			saved = strings.TrimSpace(name)
 		}
 		if command, found := strings.CutPrefix(line, "replay    weir "); found {
@@ -91,12 +91,12 @@ func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
 	if saved == "" || !exists(saved) || rerun != "sim "+saved {
 		t.Fatalf("saved in %q, run again by %q:\n%s", saved, rerun, explored.out)
 	}
-	if !strings.Contains(explored.out, "shrink    weir sim "+saved+" --shrink\n") {
-		t.Errorf("nothing says how to shrink it:\n%s", explored.out)
+	if end := "shrink    weir sim " + saved + " --shrink\nsaved     " + saved + "\n"; !strings.HasSuffix(explored.out, end) {
+		t.Errorf("the end does not say how to shrink it, and where it is:\n%s", explored.out)
 	}
 	// The saved one ends as the exploration did, and twice the same.
 	again := start(strings.Fields(rerun)...)
-	if again.status != exitFailed || again.err != explored.err || !strings.HasSuffix(explored.out, again.out) {
+	if again.status != exitFailed || again.err != explored.err || !strings.Contains(explored.out, "\n\n"+again.out+"saved") {
 		t.Errorf("status %d, %s%s", again.status, again.err, difference(again.out, explored.out))
 	}
 
@@ -123,6 +123,18 @@ func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
 	}
 	if got := start("sim", saved, "--shrink", "--out", "elsewhere"); got.status != exitOK || read(t, "elsewhere") != read(t, small) {
 		t.Errorf("--out: status %d, %s", got.status, got.err)
+	}
+}
+
+// Expectations were about other limits than those of --limit, and are not dropped
+// silently.
+func TestSimSaysThatExpectationsAreLeftOut(t *testing.T) {
+	got := simulated(t, smallScenario, "--limit", "gcra:1/1s", "--seeds", "2")
+	if !strings.Contains(got, "\nexpected  2 left out with --limit\n") {
+		t.Errorf("an exploration does not say so:\n%s", got)
+	}
+	if got := simulated(t, smallScenario, "--seeds", "2"); strings.Contains(got, "left out") {
+		t.Error(got)
 	}
 }
 

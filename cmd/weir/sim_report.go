@@ -19,6 +19,7 @@ type simReport struct {
 	Differs  []simDifference `json:"differs,omitempty"`
 
 	scenario *sim.Scenario
+	dropped  int    // expectations that --limit left out
 	rerun    string // the command that runs it again, in memory
 	onServer string // what it needs for a server
 }
@@ -100,7 +101,7 @@ func (r *simReport) WriteText(w io.Writer) error {
 	r.head(&b)
 	r.totals(&b)
 	r.traffic(&b)
-	r.badLines(&b)
+	r.traces(&b)
 	r.faults(&b)
 	r.expected(&b)
 	r.goals(&b)

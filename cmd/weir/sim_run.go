@@ -49,7 +49,7 @@ func (w *simWorld) Close() error {
 // run runs a scenario. Events go to trace where that is wanted: those of the server
 // where there is one.
 func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*simReport, error) {
-	r := &simReport{Scenario: source.scenario.Name, Seed: source.scenario.Seed, Store: w.shown, scenario: source.scenario}
+	r := &simReport{Scenario: source.scenario.Name, Seed: source.scenario.Seed, Store: w.shown, scenario: source.scenario, dropped: source.dropped}
 	if w.server == nil {
 		w.meter.begin(source.scenario, 1)
 		var err error
@@ -103,7 +103,7 @@ func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, e
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause // also where it came with the last event
 	}
-	return results, err
+	return results, source.located(err)
 }
 
 // traceTo returns what writes events in fixed columns, with a heading over each run.

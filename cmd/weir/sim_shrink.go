@@ -23,7 +23,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	opts := &sim.Options{Files: source.files, Traces: source.traces(ctx)}
 	results, err := sim.Run(ctx, source.scenario, opts)
 	if err != nil {
-		return err
+		return source.located(err)
 	}
 	failed := firstFailed(results)
 	if failed == nil {

@@ -23,6 +23,9 @@ type simSource struct {
 	words    []string      // of a command line that leads here again
 	builtin  bool
 	file     string // "" where it is none
+	name     string // of what was read, for errors
+	text     []byte // that was read
+	dropped  int    // expectations of the scenario that --limit left out
 	files    fs.FS  // that traffic may name
 	flags    *simCommand
 }
@@ -84,7 +87,9 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o[0], o[1])}
 		}
 	}
-	src.scenario, err = sim.Parse(in)
+	src.name = in.name
+	// So that errors of the run have lines too.
+	src.scenario, err = sim.Parse(io.TeeReader(in, (*textOf)(src)))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -98,6 +103,22 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	}
 	src.file, src.files = name, os.DirFS(filepath.Dir(name))
 	return src.spare()
+}
+
+// textOf remembers the text of a scenario.
+type textOf simSource
+
+func (t *textOf) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	return len(p), nil
+}
+
+// located adds the file and the line to an error about a field of the scenario.
+func (src *simSource) located(err error) error {
+	if field := (*sim.FieldError)(nil); src.text == nil || !errors.As(err, &field) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", src.name, sim.Locate(src.text, err))
 }
 
 // checkLimits reads the limits that were given.
@@ -139,6 +160,7 @@ func (src *simSource) change(s *sim.Scenario) error {
 		for i := range limits {
 			limits[i].Groups = groups
 		}
+		src.dropped = len(s.Expect)
 		s.Limits, s.Together, s.Expect = limits, false, nil
 	}
 	if c.Seed != nil {

@@ -31,6 +31,16 @@ func TestSimShowsATraceWithItsBadLines(t *testing.T) {
 	wantGolden(t, "sim-recorded.golden", simulated(t, recordedScenario))
 }
 
+// Requests of a trace that come after the end are counted.
+func TestSimCountsWhatOfATraceIsLeftOut(t *testing.T) {
+	for cut, want := range map[string]string{"1s": "as it came 3 2 line 4: cost is negative", "1m": "as it came 0 2 line 4: cost is negative"} {
+		got := simulated(t, recordedScenario, "--duration", cut)
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
+			t.Errorf("%s: no %q in\n%s", cut, want, got)
+		}
+	}
+}
+
 // busyTrace is a JSON Lines trace with bursts, pauses, costs from 0 to above every
 // limit, and several requests at one instant. It is out of order where shuffled.
 func busyTrace(shuffled bool) string {
@@ -158,18 +168,20 @@ func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
 		args          []string
 	}{
 		{process: "{kind: trace}", want: `traffic: process trace: file "" is not allowed: must be the name of a trace`},
-		{process: "{kind: trace, file: none}", want: "sim: traffic log: process trace: file: open none: no such file"},
+		{process: "{kind: trace, file: none}", want: "weir: s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: file: open none: no such file"},
 		{process: "{kind: trace, file: ../log}", want: "file ../log is not allowed: must be the name of a file in the same folder or below it"},
 		{process: "{kind: trace, file: below}", want: "is a directory"},
 		{process: "{kind: trace, file: log, format: tsv}", want: `process trace: format: "tsv" is not one of auto, jsonl, combined`},
-		{process: "{kind: trace, file: log, key: colour}", want: `process trace: key: "colour" is not one of host, path`},
+		{process: "{kind: trace, file: log, key: colour}", want: `s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: key: "colour" is not one of host, path`},
 		{process: "{kind: trace, file: log, key: path}", want: "process trace: key: a jsonl trace has no choice"},
 		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "process trace: time_column: jsonl has no columns to choose: must be left out"},
 		{process: "{kind: trace, file: log, time_column: t, time_unit: d}", want: `process trace: time_unit: "d" is not one of s, ms, us, ns`},
-		{process: "{kind: trace, file: empty}", want: "sim: traffic log: traffic: process trace: file empty is not allowed: must be a trace of at least one request\n"},
+		{process: "{kind: trace, file: empty}", want: "s.yaml: sim: line 4, column 32: sim: traffic[0].process: traffic: process trace: file empty is not allowed: must be a trace of at least one request\n"},
 		{process: "{kind: trace, file: bad, format: jsonl}", want: "of at least one request (2 lines cannot be used; no line can be used as jsonl; line 1: "},
 		{process: "{kind: trace, file: huge}", want: "record 1, of 1970-01-01T00:00:00.000001Z: cost 1000000000001 is not allowed"},
 		{process: "{kind: trace, file: cut}", want: "trace: read after line "},
+		{process: "{kind: trace, file: none}", args: []string{"--seeds", "2"}, want: "seed 0: s.yaml: sim: line 4, column 32: "},
+		{process: "{kind: trace, file: none}", args: []string{"--shrink"}, want: "weir: s.yaml: sim: line 4, column 32: "},
 		{process: "{kind: trace, file: log}", args: []string{"--json", "log"}, want: `--json: "log" is a file that the scenario names: must be another file`},
 		{process: "{kind: trace, file: log}", args: []string{"--shrink", "--out", "below/small.yaml"}, want: "must be beside the scenario"},
 		{process: "{kind: trace, file: log}", args: []string{"--seeds", "2", "--out", "below/small.yaml"}, want: `whose traffic names the file "log": must be beside the scenario`},
