@@ -16,7 +16,7 @@ func outcomes(results []*sim.Result) *chart.Chart {
 		X: chart.Axis{Label: "attempts"},
 		Series: []chart.Series{
 			{Name: "admitted", Colour: chart.Blue}, {Name: "denied", Colour: chart.Soft, Faint: true},
-			{Name: "no decision", Colour: chart.Vermilion}, {Name: "held back by the client", Colour: chart.Purple},
+			{Name: "no decision", Colour: chart.Vermilion}, {Name: "throttled", Colour: chart.Purple},
 		},
 	}
 	var text []string
@@ -27,7 +27,7 @@ func outcomes(results []*sim.Result) *chart.Chart {
 			Values: floats(t.Admitted, t.Denied, t.Errors+t.Unknown+t.Open, t.Throttled),
 			Label:  Percent(t.Admitted, t.Attempts),
 		})
-		text = append(text, fmt.Sprintf("%s %s of %s (%s)", show(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
+		text = append(text, fmt.Sprintf("%s %s of %s attempts (%s)", show(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
 	}
 	return &chart.Chart{Title: "What became of the attempts", Text: "Admitted: " + sentence(text), Body: bars}
 }
@@ -112,6 +112,9 @@ func arrivalCurve(l limitOf) *chart.Chart {
 		if tight != last {
 			text = append(text, fmt.Sprintf("in %s: %s, bound %s", chart.Duration(last.Micros), Digits(last.Units), Digits(last.BoundUnits)))
 		}
+	}
+	if l.CurveKeys < l.CurveOf || l.CurveLate > 0 {
+		text = append(text, fmt.Sprintf("of %s of %s, the worst among them", Digits(l.CurveKeys), Count(l.CurveOf, "key")))
 	}
 	lines := []chart.Line{bound, most}
 	if len(over.Points) > 0 {

@@ -73,13 +73,13 @@ func SimHTML(w io.Writer, results []*sim.Result, ran SimRun) error {
 			Title: "Limit " + show(r.Limit), Text: specs(r), Tables: resultTables(r, faults),
 		}, resultCharts(r, faults)...))
 	}
-	if err := errors.Join(err, p.add(section{Title: "Goals", Text: []string{goalsText}, Tables: []table{goalTable(results)}})); err != nil {
+	if err := errors.Join(err, p.add(section{Title: "Corners", Text: []string{cornersText}, Tables: []table{cornerTable(results)}})); err != nil {
 		return err
 	}
 	return p.write(w)
 }
 
-const goalsText = "Corners that a run may come to. The checks have seen those with a count above 0; one run is not expected to come to all."
+const cornersText = "Behaviour that a run may come to. The checks have seen what has a count above 0; one run is not expected to come to all."
 
 // SimPlot draws the results of a scenario into a file, whose name ends in .png or .svg.
 // It replaces what is there.

@@ -78,7 +78,7 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"Of everything something.",
 		"A rule was violated in 1 of 2 runs",
 		"<code>weir sim --seed 7 made-up.yaml</code>",
-		"Admitted: gcra 9,000 of 12,000 (75.0\u00a0%); fixed window 9,000 of 24,000 (37.5\u00a0%).",
+		"Admitted: gcra 9,000 of 12,000 attempts (75.0\u00a0%); fixed window 9,000 of 24,000 attempts (37.5\u00a0%).",
 		"gcra 160 in 1\u00a0s, where the limit says 100 and admits up to 119 without faults",
 		"3 faults, numbered above",
 		"Above the bound without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175, bound 162.",
@@ -87,7 +87,7 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"At most 40 units above a limit in the time of a fault; 3 falsely denied in all of them.",
 		// Numbered in the order of time, not of the scenario.
 		`<th scope="col">1 loss</th><th scope="col">2 failover</th><th scope="col">3 eviction</th>`,
-		"<th scope=\"row\" class=\"name\">effects until</th><td>24\u00a0s</td><td>35\u00a0s</td><td>30.5\u00a0s</td>",
+		"<th scope=\"row\" class=\"name\">acts until</th><td>24\u00a0s</td><td>35\u00a0s</td><td>30.5\u00a0s</td>",
 		`<th scope="col">users</th><th scope="col">robot</th>`,
 		`<td class="hash">0123<wbr>4567<wbr>89ab<wbr>cdef</td>`,
 		`<td class="bad">missed</td>`,

@@ -32,37 +32,42 @@ func callers(results []*sim.Result) table {
 	counted := func(name string, of func(*sim.Counts) int64) {
 		row(name, func(r *sim.Result) cell { return number(of(&r.Totals)) })
 	}
-	counted("arrivals", func(c *sim.Counts) int64 { return c.Arrivals })
-	counted("attempts, repeats included", func(c *sim.Counts) int64 { return c.Attempts })
+	counted("requests", func(c *sim.Counts) int64 { return c.Arrivals })
+	counted("attempts", func(c *sim.Counts) int64 { return c.Attempts })
 	counted("units offered", func(c *sim.Counts) int64 { return c.OfferedUnits })
 	counted("admitted", func(c *sim.Counts) int64 { return c.Admitted })
-	row("of attempts", func(r *sim.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Attempts)) })
+	row("of requests", func(r *sim.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
 	counted("units admitted", func(c *sim.Counts) int64 { return c.AdmittedUnits })
 	counted("denied", func(c *sim.Counts) int64 { return c.Denied })
-	counted("decided by a failure mode", func(c *sim.Counts) int64 { return c.Degraded })
-	counted("errors, nothing charged", func(c *sim.Counts) int64 { return c.Errors })
-	counted("outcome unknown", func(c *sim.Counts) int64 { return c.Unknown })
-	counted("held back by the client", func(c *sim.Counts) int64 { return c.Throttled })
-	counted("arrivals given up", func(c *sim.Counts) int64 { return c.GaveUp })
-	row("attempts for each admission", func(r *sim.Result) cell {
+	counted("degraded", func(c *sim.Counts) int64 { return c.Degraded })
+	counted("errors", func(c *sim.Counts) int64 { return c.Errors })
+	counted("unknown", func(c *sim.Counts) int64 { return c.Unknown })
+	counted("throttled", func(c *sim.Counts) int64 { return c.Throttled })
+	counted("gave up", func(c *sim.Counts) int64 { return c.GaveUp })
+	counted("waiting at the end", func(c *sim.Counts) int64 { return c.Waiting })
+	row("repeats per success", func(r *sim.Result) cell {
 		if r.Totals.Admitted == 0 {
 			return right("–")
 		}
-		return right(fmt.Sprintf("%.2f", float64(r.Totals.Attempts)/float64(r.Totals.Admitted)))
+		return right(fmt.Sprintf("%.2f", float64(r.Totals.Attempts-r.Totals.Arrivals)/float64(r.Totals.Admitted)))
 	})
-	row("Jain index", func(r *sim.Result) cell { return right(jain(r)) })
+	row("fairness (Jain)", func(r *sim.Result) cell { return right(jain(r)) })
 	row("keys", func(r *sim.Result) cell { return number(r.Fairness.Keys) })
-	row("99 % of the admitted waited", func(r *sim.Result) cell {
-		var sum int64
-		for _, b := range r.Waits {
-			sum += b.Count
-		}
-		return right(quantile(r.Waits, sum, 99))
-	})
+	wait := func(name string, percent int64) {
+		row(name, func(r *sim.Result) cell {
+			var sum int64
+			for _, b := range r.Waits {
+				sum += b.Count
+			}
+			return right(quantile(r.Waits, sum, percent))
+		})
+	}
+	wait("wait of half", 50)
+	wait("wait of 99 %", 99)
 	row("RetryAfter: told", func(r *sim.Result) cell { return number(r.RetryAfter.Told) })
 	row("RetryAfter: kept, and admitted", func(r *sim.Result) cell { return number(r.RetryAfter.Kept) })
-	row("RetryAfter: early, and denied", func(r *sim.Result) cell { return number(r.RetryAfter.Early) })
-	row("RetryAfter: largest error", func(r *sim.Result) cell {
+	row("RetryAfter: came back too early, and denied", func(r *sim.Result) cell { return number(r.RetryAfter.Early) })
+	row("RetryAfter off by", func(r *sim.Result) cell {
 		n := r.RetryAfter.MaxErrorMicros
 		c := number(n)
 		c.Text = unbroken(chart.Duration(n))
@@ -87,20 +92,20 @@ func limitTable(limits []limitOf) table {
 	row("of them admissions", func(l limitOf) cell { return number(l.ExecutedAllowed) })
 	row("units charged", func(l limitOf) cell { return number(l.ExecutedUnits) })
 	row("keys charged", func(l limitOf) cell { return number(l.Keys) })
-	row("worst window: units", func(l limitOf) cell { return number(l.Worst.Units) })
-	row("worst window: the limit", func(l limitOf) cell { return number(l.Worst.LimitUnits) })
-	row("worst window: most without faults", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
+	row("worst window", func(l limitOf) cell { return number(l.Worst.Units) })
+	row("worst window: of a limit of", func(l limitOf) cell { return number(l.Worst.LimitUnits) })
+	row("worst window: and a bound of", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
 	row("worst window: ended at", func(l limitOf) cell { return right(chart.Duration(l.Worst.AtMicros)) })
-	row("most above the limit", func(l limitOf) cell {
+	row("over-admitted", func(l limitOf) cell {
 		if l.OverUnits > l.OverBoundUnits {
 			return bad(Digits(l.OverUnits))
 		}
 		return number(l.OverUnits)
 	})
-	row("most that the faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
+	row("faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
 	row("false denials", func(l limitOf) cell { return number(l.FalseDenials) })
 	row("units falsely denied", func(l limitOf) cell { return number(l.FalselyDeniedUnits) })
-	row("units forgotten by the server", func(l limitOf) cell { return number(l.ForgottenUnits) })
+	row("units forgotten", func(l limitOf) cell { return number(l.ForgottenUnits) })
 	t.Rows = all
 	return t
 }
@@ -138,7 +143,7 @@ func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
 	if len(r.Fairness.Top) > 0 {
 		all = append(all, clientTable(r))
 	}
-	if t := badLineTable(r); len(t.Rows) > 0 {
+	if t := traceTable(r); len(t.Rows) > 0 {
 		all = append(all, t)
 	}
 	return all
@@ -160,17 +165,17 @@ func faultTable(faults []sim.FaultResult) table {
 	}
 	moment("from", func(f sim.FaultResult) int64 { return f.FromMicros })
 	moment("to", func(f sim.FaultResult) int64 { return f.ToMicros })
-	moment("effects until", func(f sim.FaultResult) int64 { return f.UntilMicros })
+	moment("acts until", func(f sim.FaultResult) int64 { return f.UntilMicros })
 	counted("attempts", func(f sim.FaultResult) int64 { return f.Attempts })
 	counted("admitted", func(f sim.FaultResult) int64 { return f.Admitted })
 	counted("denied", func(f sim.FaultResult) int64 { return f.Denied })
-	counted("decided by a failure mode", func(f sim.FaultResult) int64 { return f.Degraded })
-	counted("errors, nothing charged", func(f sim.FaultResult) int64 { return f.Errors })
-	counted("outcome unknown", func(f sim.FaultResult) int64 { return f.Unknown })
-	counted("most above the limit", func(f sim.FaultResult) int64 { return f.OverUnits })
+	counted("degraded", func(f sim.FaultResult) int64 { return f.Degraded })
+	counted("errors", func(f sim.FaultResult) int64 { return f.Errors })
+	counted("unknown", func(f sim.FaultResult) int64 { return f.Unknown })
+	counted("over-admitted", func(f sim.FaultResult) int64 { return f.OverUnits })
 	counted("false denials", func(f sim.FaultResult) int64 { return f.FalseDenials })
 	counted("units falsely denied", func(f sim.FaultResult) int64 { return f.FalselyDeniedUnits })
-	counted("units forgotten by the server", func(f sim.FaultResult) int64 { return f.ForgottenUnits })
+	counted("units forgotten", func(f sim.FaultResult) int64 { return f.ForgottenUnits })
 	t.Rows = all
 	return t
 }
@@ -203,35 +208,35 @@ func trafficTable(r *sim.Result) table {
 	row := func(name string, of func(sim.TrafficResult) int64) {
 		addRow(&all, name, r.Traffic, func(c sim.TrafficResult) cell { return number(of(c)) })
 	}
-	row("arrivals", func(c sim.TrafficResult) int64 { return c.Arrivals })
-	row("attempts, repeats included", func(c sim.TrafficResult) int64 { return c.Attempts })
+	row("requests", func(c sim.TrafficResult) int64 { return c.Arrivals })
+	row("attempts", func(c sim.TrafficResult) int64 { return c.Attempts })
 	row("units offered", func(c sim.TrafficResult) int64 { return c.OfferedUnits })
 	row("admitted", func(c sim.TrafficResult) int64 { return c.Admitted })
 	row("units admitted", func(c sim.TrafficResult) int64 { return c.AdmittedUnits })
 	row("denied", func(c sim.TrafficResult) int64 { return c.Denied })
-	row("decided by a failure mode", func(c sim.TrafficResult) int64 { return c.Degraded })
-	row("errors, nothing charged", func(c sim.TrafficResult) int64 { return c.Errors })
-	row("outcome unknown", func(c sim.TrafficResult) int64 { return c.Unknown })
-	row("held back by the client", func(c sim.TrafficResult) int64 { return c.Throttled })
-	row("arrivals given up", func(c sim.TrafficResult) int64 { return c.GaveUp })
+	row("degraded", func(c sim.TrafficResult) int64 { return c.Degraded })
+	row("errors", func(c sim.TrafficResult) int64 { return c.Errors })
+	row("unknown", func(c sim.TrafficResult) int64 { return c.Unknown })
+	row("throttled", func(c sim.TrafficResult) int64 { return c.Throttled })
+	row("gave up", func(c sim.TrafficResult) int64 { return c.GaveUp })
 	t.Rows = all
 	return t
 }
 
-// badLineTable is what of the traces is no request.
-func badLineTable(r *sim.Result) table {
-	t := table{Title: "Bad lines of traces", Head: []string{"trace of", "bad lines", "the first"}}
+// traceTable is what of the traces was no request of the run.
+func traceTable(r *sim.Result) table {
+	t := table{Title: "Traces", Head: []string{"trace of", "left out", "bad lines", "the first"}}
 	for _, c := range r.Traffic {
-		if c.BadLines > 0 {
-			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.BadLines), line(visible(c.FirstBad))})
+		if c.BadLines > 0 || c.LeftOut > 0 {
+			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.LeftOut), number(c.BadLines), line(visible(c.FirstBad))})
 		}
 	}
 	return t
 }
 
-// goalTable is the goals and how often each goal was met, a column for each result.
-func goalTable(results []*sim.Result) table {
-	t := table{Title: "Goals", Head: []string{"goal"}}
+// cornerTable is how often each corner was seen, a column for each result.
+func cornerTable(results []*sim.Result) table {
+	t := table{Title: "Corners", Head: []string{"corner"}}
 	for _, r := range results {
 		t.Head = append(t.Head, show(r.Limit))
 	}
