@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -124,7 +125,7 @@ func (w *world) tell(a *attempt, o outcome) {
 		f.result.count(a, o)
 	}
 	if o.class == admittedNow {
-		a.client.AdmittedUnits += a.cost
+		addUnits(&a.client.AdmittedUnits, a.cost)
 	}
 	w.series.tell(w.now, o)
 	w.done(a, o)
@@ -134,21 +135,25 @@ func (w *world) tell(a *attempt, o outcome) {
 func (w *world) offered(a *attempt) {
 	c := &a.load.result.Counts
 	c.Attempts++
-	c.OfferedUnits += a.cost
+	addUnits(&c.OfferedUnits, a.cost)
 	for _, f := range w.faulty {
 		f.result.Attempts++
-		f.result.OfferedUnits += a.cost
+		addUnits(&f.result.OfferedUnits, a.cost)
 	}
 	a.client.Attempts++
-	a.client.OfferedUnits += a.cost
+	addUnits(&a.client.OfferedUnits, a.cost)
 	w.series.offer(w.now)
 }
+
+// addUnits adds units to a sum, which stays at 2^63 − 1 where it would pass it: ten million
+// requests of the largest cost do.
+func addUnits(sum *int64, units int64) { *sum += min(units, math.MaxInt64-*sum) }
 
 func (c *Counts) count(a *attempt, o outcome) {
 	switch o.class {
 	case admittedNow:
 		c.Admitted++
-		c.AdmittedUnits += a.cost
+		addUnits(&c.AdmittedUnits, a.cost)
 	case denied:
 		c.Denied++
 	case failed:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -53,7 +54,11 @@ func atPosition(p *token.Position, path string, cause error) error {
 
 // decodeDocument reads one document into a struct.
 func (d *decoder) decodeDocument(text []byte, into any) error {
-	file, err := parser.ParseBytes(text, 0)
+	tokens := lexer.Tokenize(string(text))
+	if err := checkNesting(tokens); err != nil {
+		return err
+	}
+	file, err := parser.Parse(tokens, 0)
 	if wrong := yaml.Error(nil); errors.As(err, &wrong) && wrong.GetToken() != nil {
 		return atPosition(wrong.GetToken().Position, "", errors.New(wrong.GetMessage()))
 	} else if err != nil {
@@ -64,6 +69,25 @@ func (d *decoder) decodeDocument(text []byte, into any) error {
 	}
 	d.lines = make(map[string]*token.Position)
 	return d.value(file.Docs[0].Body, "", reflect.ValueOf(into).Elem())
+}
+
+// maxNesting is how many brackets may be open: the time to parse more grows with the
+// square of them, and a scenario needs a few.
+const maxNesting = 100
+
+func checkNesting(tokens token.Tokens) error {
+	open := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			if open++; open > maxNesting {
+				return atPosition(t.Position, "", fmt.Errorf("%d brackets are open: must be at most %d", open, maxNesting))
+			}
+		case token.SequenceEndType, token.MappingEndType:
+			open--
+		}
+	}
+	return nil
 }
 
 var (

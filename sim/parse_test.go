@@ -139,3 +139,16 @@ func TestLocateAddsTheLine(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestDeepNestingIsRefused: to parse it would take minutes.
+func TestDeepNestingIsRefused(t *testing.T) {
+	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("{a: ", 50_000)} {
+		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "101 brackets are open: must be at most 100") {
+			t.Errorf("%.4s…: %v", text, err)
+		}
+	}
+	flat := "name: s\nduration: 1s\nlimits: [" + strings.Repeat("{name: l, spec: 'gcra:1/1s'}, ", 200)
+	if _, err := Parse(strings.NewReader(flat)); err != nil && strings.Contains(err.Error(), "brackets are open") {
+		t.Error(err)
+	}
+}

@@ -42,9 +42,9 @@ func (w *world) result() *Result {
 func (c *Counts) add(d *Counts) {
 	c.Arrivals += d.Arrivals
 	c.Attempts += d.Attempts
-	c.OfferedUnits += d.OfferedUnits
+	addUnits(&c.OfferedUnits, d.OfferedUnits)
 	c.Admitted += d.Admitted
-	c.AdmittedUnits += d.AdmittedUnits
+	addUnits(&c.AdmittedUnits, d.AdmittedUnits)
 	c.Denied += d.Denied
 	c.Degraded += d.Degraded
 	c.Errors += d.Errors
@@ -95,8 +95,9 @@ var metrics = []metric{
 	{name: "max_retry_error_micros", run: func(r *Result) int64 { return r.RetryAfter.MaxErrorMicros }},
 }
 
-// Metrics returns the names of the numbers that an Expect can be about. The fields of
-// Counts are those of Totals, and others are of the limit.
+// Metrics returns the names of the numbers that an Expect can be about. Those of Counts,
+// jain_millionths, attempts_per_thousand_admitted and max_retry_error_micros are of a run,
+// the others of a limit.
 func Metrics() []string {
 	var names []string
 	for _, m := range metrics {

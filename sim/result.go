@@ -44,7 +44,7 @@ func (r *Result) OK() bool {
 
 // Counts are of requests, but for the two that end in Units. Every attempt ends in one
 // of Admitted, Denied, Errors, Unknown and Throttled; Open of them are still under way
-// where a run ended early.
+// where a run ended early. Sums of units stay at 2^63 − 1 where they would pass it.
 type Counts struct {
 	Arrivals      int64 `json:"arrivals"`       // without repeats
 	Attempts      int64 `json:"attempts"`       // with repeats

@@ -176,7 +176,8 @@ type Fault struct {
 
 // Expect is a bound on one number of the result.
 type Expect struct {
-	// Limit is the name of the limit it is about [each].
+	// Limit is the name of the limit it is about [each]. Where limits are taken
+	// together, numbers of the run are of all of them, whichever is named.
 	Limit string `yaml:"limit,omitempty"`
 	// Metric is the number; see Metrics.
 	Metric string `yaml:"metric"`

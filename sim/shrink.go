@@ -20,8 +20,8 @@ func Violates(ctx context.Context, rule string, opts *Options) func(*Scenario) b
 }
 
 // Shrink returns the smallest scenario that it finds by leaving things out of s and that
-// still violates, as Violates says. It leaves out faults, then traffic, limits and
-// nodes; then it makes the scenario shorter; then it makes numbers smaller. It begins
+// still violates, as Violates says. It leaves out faults, then traffic,
+// expectations, limits and nodes; then it makes the scenario shorter; then it makes numbers smaller. It begins
 // anew until nothing can be left out. s must violate itself; it is not changed.
 //
 // It calls violates some hundred times. A scenario that violates a rule only by the
@@ -31,7 +31,7 @@ func Shrink(s *Scenario, violates func(*Scenario) bool) *Scenario {
 	h := &shrinker{s.clone(), violates}
 	for round := 0; round < 20; round++ {
 		smaller := false
-		for _, step := range []func() bool{h.faults, h.traffic, h.limits, h.settings, h.duration, h.numbers} {
+		for _, step := range []func() bool{h.faults, h.traffic, h.expectations, h.limits, h.settings, h.duration, h.numbers} {
 			smaller = step() || smaller
 		}
 		if !smaller {
@@ -83,9 +83,21 @@ func (h *shrinker) traffic() bool {
 		func(s *Scenario, from, to int) { s.Traffic = slices.Delete(s.Traffic, from, to) })
 }
 
+func (h *shrinker) expectations() bool {
+	return h.without(func(s *Scenario) int { return len(s.Expect) },
+		func(s *Scenario, from, to int) { s.Expect = slices.Delete(s.Expect, from, to) })
+}
+
+// limits leaves out limits, with the expectations that name them.
 func (h *shrinker) limits() bool {
 	return h.without(func(s *Scenario) int { return len(s.Limits) },
-		func(s *Scenario, from, to int) { s.Limits = slices.Delete(s.Limits, from, to) })
+		func(s *Scenario, from, to int) {
+			gone := slices.Clone(s.Limits[from:to])
+			s.Limits = slices.Delete(s.Limits, from, to)
+			s.Expect = slices.DeleteFunc(s.Expect, func(e Expect) bool {
+				return slices.ContainsFunc(gone, func(l Limit) bool { return l.Name == e.Limit })
+			})
+		})
 }
 
 // settings puts back to their defaults what is not needed.

@@ -37,7 +37,8 @@ type Options struct {
 type Recording interface {
 	// Next returns the next request, and io.EOF after the last. Its At is in µs since
 	// the Unix epoch: from 0 to 2^53 − 1, and never before that of the request before.
-	// Its Cost is from 0 to algorithm.MaxUnits. Any other error ends the run. Next is
+	// Its Cost is from 0 to algorithm.MaxUnits, and its Key is not empty, unless the
+	// traffic has Keys. Any other error ends the run. Next is
 	// not called after an error.
 	Next() (traffic.Arrival, error)
 	// Bad returns how much of what was read so far is no request, and what is wrong

@@ -155,7 +155,7 @@ func TestTraceThatFailsEndsTheRun(t *testing.T) {
 		{"nothing", tape{}, "sim: traffic[0].process: traffic: process trace: file logs/access.log is not allowed: must be a trace of at least one request"},
 		{"only bad lines", tape{bad: 5}, "of at least one request (5 lines cannot be used; line 3: it is no request)"},
 		{"out of order", tape{records: []traffic.Arrival{good, {At: 1}}}, "record 2"},
-		{"cannot be read on", tape{records: []traffic.Arrival{good, {At: second(100)}, {At: second(101)}}, end: damaged}, "sim: traffic[0].process: traffic: process trace: file logs/access.log: damaged after line 7"},
+		{"cannot be read on", tape{records: []traffic.Arrival{good, {At: second(100), Key: "a"}, {At: second(101), Key: "a"}}, end: damaged}, "sim: traffic[0].process: traffic: process trace: file logs/access.log: damaged after line 7"},
 		{"cannot be closed", tape{records: []traffic.Arrival{good}, failing: damaged}, "sim: traffic[0].process: damaged"},
 	} {
 		results, opened, closed, err := played(t, parsed(t, recorded), c.tape)

@@ -26,7 +26,7 @@ func openSource(ctx context.Context, name string, in io.Reader) (*source, error)
 		src.name = "standard input"
 		src.file, _ = in.(*os.File)
 	} else {
-		file, err := os.Open(name)
+		file, err := openPatiently(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +41,26 @@ func openSource(ctx context.Context, name string, in io.Reader) (*source, error)
 		writer.CloseWithError(err) // nil is the end
 	}()
 	return src, nil
+}
+
+// openPatiently opens a file. A pipe is opened when somebody writes to it, which may never
+// be: then it ends with the context.
+func openPatiently(ctx context.Context, name string) (*os.File, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		file, err := os.Open(name)
+		done <- opened{file, err}
+	}()
+	select {
+	case o := <-done:
+		return o.file, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Close ends all reads. Nothing is lost where a file that was read cannot be

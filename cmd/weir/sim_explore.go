@@ -64,7 +64,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 	if x.Saved == "" {
 		x.Saved = source.beside("-" + strconv.FormatUint(x.Failed.Seed, 10))
 	}
-	if err := saveScenario(x.Failed.scenario, x.Saved); err != nil {
+	if err := source.save(x.Failed.scenario, x.Saved); err != nil {
 		return errors.Join(x.Failed.verdict(), fmt.Errorf("seed %d: --out: %w", x.Failed.Seed, err))
 	}
 	x.Failed.rerun = simCommandLine(wordsFor(x.Saved)...)

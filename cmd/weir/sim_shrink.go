@@ -48,7 +48,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := saveScenario(small, name); err != nil {
+	if err := source.save(small, name); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	if results, err = sim.Run(ctx, small, opts); err != nil {
@@ -76,6 +76,7 @@ func failsLike(ctx context.Context, failed *sim.Result, opts *sim.Options) func(
 		return sim.Violates(ctx, failed.Failure.Rule, opts)
 	}
 	want := missed(failed)
+	ofRun := len(failed.Limits) > 1 && want.Limit == failed.Limit // which may have fewer limits now
 	return func(s *sim.Scenario) bool {
 		results, err := sim.Run(ctx, s, opts)
 		if err != nil {
@@ -84,8 +85,7 @@ func failsLike(ctx context.Context, failed *sim.Result, opts *sim.Options) func(
 		for _, result := range results {
 			for i := range result.Expected {
 				e := &result.Expected[i]
-				of := e.Limit == want.Limit || want.Limit == failed.Limit // the run's, which may have fewer limits now
-				if !e.Met && of && e.Metric == want.Metric && bounds(e) == bounds(want) {
+				if !e.Met && (ofRun || e.Limit == want.Limit) && e.Metric == want.Metric && bounds(e) == bounds(want) {
 					return true
 				}
 			}

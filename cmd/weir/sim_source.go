@@ -98,10 +98,10 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	}
 	src.words = wordsFor(name)
 	if name == "-" {
-		src.files = os.DirFS(".")
+		src.files = plainFiles{os.DirFS(".")}
 		return src.spare()
 	}
-	src.file, src.files = name, os.DirFS(filepath.Dir(name))
+	src.file, src.files = name, plainFiles{os.DirFS(filepath.Dir(name))}
 	return src.spare()
 }
 
@@ -212,8 +212,14 @@ func (c *simCommand) print(w io.Writer, src *simSource) error {
 	return nil
 }
 
-// saveScenario writes a scenario to a file, which it replaces.
-func saveScenario(s *sim.Scenario, name string) error {
+// save writes a scenario that came of this one to a file, which it replaces; but not one
+// that its traffic names.
+func (src *simSource) save(s *sim.Scenario, name string) error {
+	for _, file := range src.named() {
+		if samePlace(name, filepath.Join(filepath.Dir(src.file), file)) {
+			return fmt.Errorf("%q is a file that the scenario names: must be another file", name)
+		}
+	}
 	text, err := s.YAML()
 	if err == nil {
 		err = os.WriteFile(name, text, 0o666)

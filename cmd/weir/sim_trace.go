@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -108,6 +107,24 @@ func (r untilDone) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
+// plainFiles refuses what is no regular file. Each run reads a file anew, which a pipe does
+// not allow; and to open one may wait for ever.
+type plainFiles struct{ fs.FS }
+
+func (f plainFiles) Open(name string) (fs.File, error) {
+	if about, err := fs.Stat(f.FS, name); err == nil && !about.Mode().IsRegular() {
+		what := "a pipe or a device is not allowed"
+		if about.IsDir() {
+			what = "is a directory"
+		}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New(what + ": must be a regular file")}
+	}
+	return f.FS.Open(name)
+}
+
+// Stat implements fs.StatFS: to look at a file must not open it.
+func (f plainFiles) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
+
 // named returns the files that the traffic of a scenario names, in the folder of it.
 func (src *simSource) named() (all []string) {
 	if src.scenario == nil || src.files == nil {
@@ -125,12 +142,8 @@ func (src *simSource) named() (all []string) {
 // which is saved finds them where it is.
 func (src *simSource) spare() error {
 	for _, file := range src.named() {
-		from, err := fs.Stat(src.files, file)
-		if err != nil {
-			continue // the run says what is wrong with it
-		}
 		for _, o := range src.flags.simOutputs() {
-			if to, err := os.Stat(o[1]); o[1] != "" && err == nil && os.SameFile(from, to) {
+			if samePlace(o[1], filepath.Join(filepath.Dir(src.file), file)) {
 				return usageError{fmt.Errorf("%s: %q is a file that the scenario names: must be another file", o[0], o[1])}
 			}
 		}

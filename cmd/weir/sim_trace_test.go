@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -229,18 +231,87 @@ expect: [{metric: denied, max: 3000}]
 	}
 }
 
-// An interrupt ends the reading of a trace.
+// interrupting is a folder of one file without an end, of which the second read interrupts.
+type interrupting struct {
+	cancel func()
+	reads  int
+}
+
+func (f *interrupting) Open(string) (fs.File, error) { return f, nil }
+func (f *interrupting) Stat() (fs.FileInfo, error)   { return nil, fs.ErrInvalid }
+func (f *interrupting) Close() error                 { return nil }
+func (f *interrupting) Read(p []byte) (n int, _ error) {
+	if f.reads++; f.reads == 2 {
+		f.cancel()
+	}
+	for n < len(p) {
+		n += copy(p[n:], "{\"at\":\"2026-03-03T10:00:00Z\",\"key\":\"a\"}\n")
+	}
+	return n, nil
+}
+
+// An interrupt ends the reading of a trace: nothing is read after it.
 func TestSimInterruptedWhileItReadsATrace(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "log"), busyTrace(false))
-	scenario, err := sim.Parse(strings.NewReader("name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: {kind: trace, file: log}}]\n"))
+	scenario, err := sim.Parse(strings.NewReader("name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: {kind: trace, file: log, format: jsonl}}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	source := &simSource{scenario: scenario, files: os.DirFS(dir)}
-	if _, err := new(simWorld).runIn(ctx, source, nil, nil); err != context.Canceled {
-		t.Errorf("error %v, want %v", err, context.Canceled)
+	defer cancel()
+	file := &interrupting{cancel: cancel}
+	source := &simSource{scenario: scenario, files: file}
+	if _, err := new(simWorld).runIn(ctx, source, nil, nil); !errors.Is(err, context.Canceled) || file.reads != 2 {
+		t.Errorf("error %v after %d reads, want %v after 2", err, file.reads, context.Canceled)
+	}
+}
+
+// What is left misses what the whole missed: of the same limit, and without the others.
+func TestSimShrinksToTheLimitThatMissed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "s.yaml", `name: s
+duration: 1m
+limits:
+  - {name: first, spec: "gcra:600/1m,burst=20"}
+  - {name: second, spec: "gcra:1/1s"}
+  - {name: third, spec: "gcra:1000/1s"}
+traffic: [{name: t, process: {kind: constant, rate: 12/1s}}]
+expect:
+  - {limit: first, metric: denied, max: 0}
+  - {limit: second, metric: denied, max: 0}
+  - {limit: third, metric: denied, max: 0}
+`)
+	if out := simulated(t, "s.yaml", "--shrink"); !strings.Contains(out, "limit first") {
+		t.Error(out)
+	}
+	if small := read(t, "s.shrunk.yaml"); strings.Contains(small, "second") || strings.Contains(small, "third") {
+		t.Error(small)
+	}
+}
+
+// A file that a run could wait for, for ever, is refused and not opened.
+func TestSimRefusesAPipeAsATrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range []string{"{kind: trace, file: pipe}", "{kind: counts, file: pipe}"} {
+		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: "+process+"}]\n")
+		if got := start("sim", "s.yaml"); got.status != exitFailed || !strings.Contains(got.err, "must be a regular file") {
+			t.Errorf("%s: status %d, %s", process, got.status, got.err)
+		}
+	}
+}
+
+// A scenario is not saved over the trace that it names, whatever it would be called.
+func TestSimSavesNoScenarioOverItsTrace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for file, args := range map[string][]string{"s.shrunk.yaml": {"--shrink"}, "s-0.yaml": {"--seeds", "1"}} {
+		log := busyTrace(false)
+		write(t, file, log)
+		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:1/1h'}]\ntraffic: [{name: log, process: {kind: trace, file: "+file+", format: jsonl}}]\nexpect: [{metric: denied, max: 0}]\n")
+		got := start(append([]string{"sim", "s.yaml"}, args...)...)
+		if got.status != exitFailed || !strings.Contains(got.err, "is a file that the scenario names") || read(t, file) != log {
+			t.Errorf("%s: status %d, %s", file, got.status, got.err)
+		}
 	}
 }

@@ -18,6 +18,7 @@ type recorded struct {
 	speed       uint64 // millionths
 	first, last int64  // instants of the trace, in µs since the Unix epoch
 	count       int64
+	named       bool // its keys are used
 	key         string
 	cost        int64
 	err         error
@@ -51,6 +52,8 @@ func (r *recorded) next() (at, client int64, ok bool) {
 		r.err = fmt.Errorf("traffic: process trace: file %s: %w", r.file, err)
 	case a.At < r.last || a.At > maxAt:
 		r.err = r.refuse(a.At, "at", a.At, fmt.Sprintf("from %d, where the record before it is, to %d", r.last, maxAt))
+	case a.Key == "" && r.named:
+		r.err = r.refuse(a.At, "key", `""`, "at least one byte")
 	case a.Cost < 0 || a.Cost > algorithm.MaxUnits:
 		r.err = r.refuse(a.At, "cost", a.Cost, fmt.Sprintf("from 0 to %d", algorithm.MaxUnits))
 	default:
@@ -74,7 +77,7 @@ func (r *recorded) since(at int64) int64 {
 }
 
 // refuse names a record by its number and its time: it may have another place in the file.
-func (r *recorded) refuse(at int64, field string, value int64, allowed string) error {
+func (r *recorded) refuse(at int64, field string, value any, allowed string) error {
 	which := fmt.Sprintf("process trace: file %s: record %d, of %s", r.file, r.count+1, time.UnixMicro(at).UTC().Format("2006-01-02T15:04:05.000000Z"))
 	return refuse(which, field, fmt.Sprint(value), allowed)
 }

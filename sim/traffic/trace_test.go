@@ -42,17 +42,17 @@ func replayed(t testing.TB, l Load, next func() (Arrival, error)) Source {
 }
 
 func TestTraceYieldsItsRecords(t *testing.T) {
-	list := []Arrival{{7, "a", 1}, {12, "b", 0}, {12, "a", algorithm.MaxUnits}, {maxAt, "", 1}}
+	list := []Arrival{{7, "a", 1}, {12, "b", 0}, {12, "a", algorithm.MaxUnits}, {maxAt, "c", 1}}
 	for _, c := range []struct {
 		name string
 		load Load
 		want []Arrival
 	}{
-		{"as it is", Load{}, []Arrival{{0, "a", 1}, {5, "b", 0}, {5, "a", algorithm.MaxUnits}, {maxAt - 7, "", 1}}},
+		{"as it is", Load{}, []Arrival{{0, "a", 1}, {5, "b", 0}, {5, "a", algorithm.MaxUnits}, {maxAt - 7, "c", 1}}},
 		{"later", Load{Start: time.Millisecond}, []Arrival{{1000, "a", 1}, {1005, "b", 0}, {1005, "a", algorithm.MaxUnits}}},
 		{"up to 6 µs", Load{Stop: 6 * time.Microsecond}, []Arrival{{0, "a", 1}, {5, "b", 0}, {5, "a", algorithm.MaxUnits}}},
 		{"two of them", Load{Count: 2}, []Arrival{{0, "a", 1}, {5, "b", 0}}},
-		{"twice as fast", Load{Process: Process{Speed: 2 * one}}, []Arrival{{0, "a", 1}, {2, "b", 0}, {2, "a", algorithm.MaxUnits}, {(maxAt - 7) / 2, "", 1}}},
+		{"twice as fast", Load{Process: Process{Speed: 2 * one}}, []Arrival{{0, "a", 1}, {2, "b", 0}, {2, "a", algorithm.MaxUnits}, {(maxAt - 7) / 2, "c", 1}}},
 		{"slower", Load{Process: Process{Speed: one / 1000}}, []Arrival{{0, "a", 1}, {5000, "b", 0}, {5000, "a", algorithm.MaxUnits}}},
 		{"for other keys", Load{Keys: Keys{Kind: "spray"}, Count: 2}, []Arrival{{0, "key-0", 1}, {5, "key-1", 0}}},
 		{"at other costs", Load{Costs: Costs{Kind: "fixed", Cost: 3}, Count: 2}, []Arrival{{0, "a", 3}, {5, "b", 3}}},
@@ -101,6 +101,7 @@ func TestTraceStopsAtWhatIsNotPossible(t *testing.T) {
 		{"back", records(io.EOF, good, Arrival{4, "a", 1}), "record 2, of 1970-01-01T00:00:00.000004Z: at 4 is not allowed: must be from 5"},
 		{"before 0", records(io.EOF, Arrival{-1, "a", 1}), "record 1, of 1969-12-31T23:59:59.999999Z: at -1 is not allowed"},
 		{"too late", records(io.EOF, good, Arrival{math.MaxInt64, "a", 1}), "at 9223372036854775807 is not allowed"},
+		{"no key", records(io.EOF, good, Arrival{6, "", 1}), `record 2, of 1970-01-01T00:00:00.000006Z: key "" is not allowed: must be at least one byte`},
 		{"negative cost", records(io.EOF, good, Arrival{6, "a", -1}), "cost -1 is not allowed"},
 		{"huge cost", records(io.EOF, good, Arrival{6, "a", algorithm.MaxUnits + 1}), "cost 1000000000001 is not allowed: must be from 0 to 1000000000000"},
 	} {

@@ -2,7 +2,7 @@ package chart
 
 import (
 	"slices"
-	"unicode/utf8"
+	"sort"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -225,9 +225,9 @@ func cut(text string, room vg.Length, width func(string) vg.Length) string {
 	if width(text) <= room {
 		return text
 	}
-	for text != "" && width(text+"…") > room {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-	}
-	return text + "…"
+	// By halves: to measure a text takes a time that grows with it, and a key may be long.
+	runes := []rune(text)
+	runes = runes[:min(len(runes), 1000)]
+	fits := sort.Search(len(runes), func(n int) bool { return width(string(runes[:n+1])+"…") > room })
+	return string(runes[:fits]) + "…"
 }
