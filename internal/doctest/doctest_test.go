@@ -247,7 +247,7 @@ func runPart(t *testing.T, where, part string) {
 	if !strings.HasPrefix(part, "func ") {
 		source = fmt.Sprintf(statementPart, part)
 	}
-	run(t, where, "go", "test", "-short", "-run", "^(TestPart|TestMyStore)$",
+	run(t, where, "go", "test", "-vet=off", "-short", "-run", "^(TestPart|TestMyStore)$",
 		"-overlay", overlaid(t, "part_test.go", source), "./internal/doctest")
 }
 
