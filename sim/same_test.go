@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -170,4 +172,26 @@ func TestNothingIsLeftRunning(t *testing.T) {
 			t.Fatalf("%d goroutines before, and %d after", before, runtime.NumGoroutine())
 		}
 	}
+}
+
+// TestRunsAtOnceAreThoseAlone: several Runs of one scenario share nothing that is written.
+func TestRunsAtOnceAreThoseAlone(t *testing.T) {
+	s := parsed(t, disturbed)
+	want := ran(t, s, nil)
+	var runs sync.WaitGroup
+	for range 4 {
+		runs.Go(func() {
+			got, err := Run(context.Background(), s, nil)
+			if err != nil || len(got) != len(want) {
+				t.Errorf("%d results, %v", len(got), err)
+				return
+			}
+			for i := range got {
+				if got[i].Digest != want[i].Digest {
+					t.Errorf("%s: digest %s, alone %s", got[i].Limit, got[i].Digest, want[i].Digest)
+				}
+			}
+		})
+	}
+	runs.Wait()
 }
