@@ -16,11 +16,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// leftToTheFullRun skips whole runs against real servers where the time is short; one
-// with the race detector is no such time.
+// leftToTheFullRun skips whole runs against real servers where the time is short.
 func leftToTheFullRun(t *testing.T) {
 	t.Helper()
-	if testing.Short() && !raceEnabled {
+	if testing.Short() {
 		t.Skip("-short: whole runs against real servers")
 	}
 }
