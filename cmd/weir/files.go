@@ -59,6 +59,11 @@ func openPatiently(ctx context.Context, name string) (*os.File, error) {
 	case o := <-done:
 		return o.file, o.err
 	case <-ctx.Done():
+		go func() { // should it be opened after all
+			if o := <-done; o.err == nil {
+				_ = o.file.Close() // nothing was read or written
+			}
+		}()
 		return nil, ctx.Err()
 	}
 }

@@ -85,9 +85,7 @@ faults:
 
 // The events on a real server are those in memory, to the last bit.
 func TestSimOnServersEqualsMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for i, c := range onServers {
 			t.Run(c.name, func(t *testing.T) {
@@ -159,9 +157,7 @@ func TestSimEndsWhenTheServerIsGone(t *testing.T) {
 }
 
 func TestInterruptedSimLeavesNothingOnTheServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s)[:2] {
 			ctx, cancel := context.WithCancel(context.Background())

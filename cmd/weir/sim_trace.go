@@ -122,9 +122,6 @@ func (f plainFiles) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// Stat implements fs.StatFS: to look at a file must not open it.
-func (f plainFiles) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.FS, name) }
-
 // named returns the files that the traffic of a scenario names, in the folder of it.
 func (src *simSource) named() (all []string) {
 	if src.scenario == nil || src.files == nil {

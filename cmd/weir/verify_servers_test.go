@@ -25,9 +25,7 @@ func verify(url string, args ...string) result {
 
 // Both servers pass all checks, on both clocks, and are left as they were.
 func TestServersPassVerification(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		s.Do("SET", "mine", "1")
 		url := string(s.Kind()) + "://" + s.Addr()
@@ -49,9 +47,7 @@ func TestServersPassVerification(t *testing.T) {
 }
 
 func TestVerifyReachesServersInEveryWay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s) {
 			got := verify(url+map[bool]string{true: "?db=3", false: "/3"}[strings.Contains(url, "unix")], "--run", "^(stored/is|corrupt/is|take/one)", "--checks", "1")
@@ -73,9 +69,7 @@ var verifier = &servertest.Config{Users: []string{
 }}
 
 func TestVerifyNeedsFewPermissionsAndKeepsToThePrefix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, verifier, func(t *testing.T, s *servertest.Server) {
 		s.Do("SET", "mine:", "1")
 		for _, url := range urls(s) {
@@ -177,9 +171,7 @@ func (e *eachRow) Write(p []byte) (int, error) {
 
 // A server that goes away in the middle ends it, with what is known until then.
 func TestVerifyEndsWithTheServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	for name, end := range map[string]func(s *servertest.Server, wire *servertest.Proxy){
 		"gone":       func(s *servertest.Server, _ *servertest.Proxy) { s.Kill() },
 		"cut off":    func(_ *servertest.Server, wire *servertest.Proxy) { wire.Refuse(true); wire.Cut() },
@@ -212,9 +204,7 @@ func TestVerifyEndsWithTheServer(t *testing.T) {
 
 // A connection that breaks fails a check at most, and leaves nothing.
 func TestVerifyConnectsAnew(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, scheme := range []string{"redis", "valkey"} {
 			wire := servertest.NewProxy(t, s.Addr())
@@ -260,9 +250,7 @@ func TestInterruptedVerificationLeavesNothing(t *testing.T) {
 }
 
 func TestVerifierThatIsEndedCleansUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: whole runs against real servers")
-	}
+	leftToTheFullRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		url := string(s.Kind()) + "://" + s.Addr()
 		for name, c := range map[string]struct {

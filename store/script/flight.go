@@ -49,6 +49,7 @@ func (f *flight) fly() {
 	crash := caught(func() { reply, err = f.call() })
 	if f.takes && len(f.groups) > 1 && writeRefused(err) {
 		f.takes = false
+		clear(f.last)
 		for _, g := range f.groups {
 			g.call.refusal = explain(f.lane.verb(), err, true)
 		}
@@ -114,7 +115,6 @@ func (f *flight) call() (reply string, err error) {
 // join makes runs of the groups.
 func (f *flight) join() {
 	f.runs = f.runs[:0]
-	clear(f.last)
 	for _, g := range f.groups {
 		p := g.call
 		p.next = nil
