@@ -29,7 +29,7 @@ func (w *world) charge(s *slot, at, cost int64) {
 		s.charged = true
 		l.result.Keys++
 	}
-	l.result.ExecutedUnits += cost
+	addUnits(&l.result.ExecutedUnits, cost)
 	w.fraction(s)
 	w.admitted(s, cost, false)
 }
@@ -97,9 +97,9 @@ func (w *world) forget(s *slot, units int64) {
 	s.losses++
 	s.overallAllow += units
 	s.overallLosses++
-	s.limit.result.ForgottenUnits += units
+	addUnits(&s.limit.result.ForgottenUnits, units)
 	for _, f := range w.faulty {
-		f.result.ForgottenUnits += units
+		addUnits(&f.result.ForgottenUnits, units)
 	}
 	w.noteForgotten(s, units)
 }

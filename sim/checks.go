@@ -137,10 +137,10 @@ func (w *world) verifyDenial(s *slot, at, cost, told int64) {
 	if s.falsely(at, w.epoch+w.now, cost) {
 		w.goals[goalFalseDenial]++
 		s.limit.result.FalseDenials++
-		s.limit.result.FalselyDeniedUnits += cost
+		addUnits(&s.limit.result.FalselyDeniedUnits, cost)
 		for _, f := range w.faulty {
 			f.result.FalseDenials++
-			f.result.FalselyDeniedUnits += cost
+			addUnits(&f.result.FalselyDeniedUnits, cost)
 		}
 	}
 }

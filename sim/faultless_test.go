@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"testing"
 )
 
@@ -133,5 +134,20 @@ func TestCountsAddUp(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSumsOfUnitsStayAtTheLargestNumber: ten million requests of the largest cost pass it,
+// and sums turned negative.
+func TestSumsOfUnitsStayAtTheLargestNumber(t *testing.T) {
+	sum := int64(math.MaxInt64 - 1)
+	for range 3 {
+		if addUnits(&sum, 1); sum != math.MaxInt64 {
+			t.Errorf("%d, want %d", sum, int64(math.MaxInt64))
+		}
+	}
+	all := Counts{OfferedUnits: math.MaxInt64, AdmittedUnits: 5}
+	if all.add(&Counts{OfferedUnits: 7, AdmittedUnits: 7}); all.OfferedUnits != math.MaxInt64 || all.AdmittedUnits != 12 {
+		t.Errorf("%+v", all)
 	}
 }

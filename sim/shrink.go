@@ -20,9 +20,9 @@ func Violates(ctx context.Context, rule string, opts *Options) func(*Scenario) b
 }
 
 // Shrink returns the smallest scenario that it finds by leaving things out of s and that
-// still violates, as Violates says. It leaves out faults, then traffic,
-// expectations, limits and nodes; then it makes the scenario shorter; then it makes numbers smaller. It begins
-// anew until nothing can be left out. s must violate itself; it is not changed.
+// still violates, as Violates says. It leaves out faults, then traffic, expectations,
+// limits and nodes; then it makes the scenario shorter; then it makes numbers smaller. It
+// begins anew until nothing can be left out. s must violate itself; it is not changed.
 //
 // It calls violates some hundred times. A scenario that violates a rule only by the
 // chance of its draws may lose that with any of them: what is left is a scenario that

@@ -29,7 +29,8 @@ type Options struct {
 
 	// Traces opens the trace that a process of the kind trace names. Each run opens
 	// it anew, reads it as its requests come, then to its end, and closes it, also after
-	// an error. nil means that none may be named.
+	// an error. Runs that go on at once call it at once. nil means that none may be
+	// named.
 	Traces func(traffic.Process) (Recording, error)
 }
 
@@ -38,8 +39,7 @@ type Recording interface {
 	// Next returns the next request, and io.EOF after the last. Its At is in µs since
 	// the Unix epoch: from 0 to 2^53 − 1, and never before that of the request before.
 	// Its Cost is from 0 to algorithm.MaxUnits, and its Key is not empty, unless the
-	// traffic has Keys. Any other error ends the run. Next is
-	// not called after an error.
+	// traffic has Keys. Any other error ends the run. Next is not called after an error.
 	Next() (traffic.Arrival, error)
 	// Bad returns how much of what was read so far is no request, and what is wrong
 	// with the first of it.

@@ -44,7 +44,8 @@ type Env struct {
 	// Trace returns one record after the other of the trace that a process names,
 	// until it returns io.EOF; it is not called after an error. At is the instant in
 	// µs since the Unix epoch: from 0 to 2^53 − 1, and never before that of the
-	// record before. Key is not empty, unless the load names other keys. Nil means that no trace may be named.
+	// record before. Key is not empty, unless the load names other keys. Nil means
+	// that no trace may be named.
 	Trace func() (Arrival, error)
 }
 
