@@ -1,5 +1,7 @@
 package algorithm
 
+import "time"
+
 // FixedWindow counts in windows that are half-open, one period long and aligned
 // to the Unix epoch (a window of a day is a UTC day), and admits at most the
 // limit in each.
@@ -20,6 +22,19 @@ var (
 	_ InPlace      = (*FixedWindow)(nil)
 	_ StateChecker = (*FixedWindow)(nil)
 )
+
+func fixedWindowFamily() Family {
+	return Family{
+		Name: "fixed-window", Kind: KindFixedWindow,
+		Build:     func(r Rate, _ int64) (Algorithm, error) { return lift(NewFixedWindow(r)) },
+		Summary:   `counts in windows aligned to the clock: quotas such as "per UTC day"`,
+		Layout:    "start count",
+		Aligned:   true,
+		Bound:     func(s Spec, t time.Duration) int64 { return windowsOver(s, t, 2) },
+		BoundText: "L·(⌊t/P⌋ + 2)",
+		Samples:   []string{"fixed-window:1/1µs", "fixed-window:10/1m", "fixed-window:1000000000000/9600h"},
+	}
+}
 
 // NewFixedWindow returns a fixed window that admits at most r.Units in every
 // aligned window of r.Per. A Rate outside its bounds is a *ParameterError.

@@ -1,5 +1,7 @@
 package algorithm
 
+import "time"
+
 // GCRA is the generic cell rate algorithm in its virtual scheduling form. It
 // keeps one instant for each key, the theoretical arrival time, and admits a
 // cost while that instant would not come to lie more than burst × P/L beyond
@@ -25,6 +27,18 @@ var (
 	_ InPlace      = (*GCRA)(nil)
 	_ StateChecker = (*GCRA)(nil)
 )
+
+func gcraFamily() Family {
+	return Family{
+		Name: "gcra", Kind: KindGCRA, Option: "burst",
+		Build:     func(r Rate, capacity int64) (Algorithm, error) { return lift(NewGCRA(r, capacity)) },
+		Summary:   `admits a burst from idle, then one unit each P/L: smooth, one number of state`,
+		Layout:    "w [f L]",
+		Bound:     func(s Spec, t time.Duration) int64 { return rateOver(s.Params[2], s, t) },
+		BoundText: "B + ⌊t·L/P⌋",
+		Samples:   []string{"gcra:1/1µs", "gcra:7/3s,burst=3", "gcra:1000000000000/9600h"},
+	}
+}
 
 // NewGCRA returns a GCRA for the rate r that admits burst units at once from
 // idle. burst runs from 1 to MaxUnits and must fill within MaxTimeToFull at

@@ -33,6 +33,18 @@ var (
 	_ Queue        = (*LeakyBucket)(nil)
 )
 
+func leakyBucketFamily() Family {
+	return Family{
+		Name: "leaky-bucket", Kind: KindLeakyBucket, Option: "capacity",
+		Build:     func(r Rate, capacity int64) (Algorithm, error) { return lift(NewLeakyBucket(r, capacity)) },
+		Summary:   `admits as gcra; admitted callers wait for their turn, so work starts at a constant rate`,
+		Layout:    "w [f L]",
+		Bound:     func(s Spec, t time.Duration) int64 { return rateOver(s.Params[2], s, t) },
+		BoundText: "B + ⌊t·L/P⌋",
+		Samples:   []string{"leaky-bucket:1/1µs", "leaky-bucket:7/3s,capacity=3", "leaky-bucket:1000000000000/9600h"},
+	}
+}
+
 // NewLeakyBucket returns a leaky bucket that starts r.Units per r.Per and holds
 // capacity units, the one in service included. capacity runs from 1 to MaxUnits
 // and must drain within MaxTimeToFull at that rate. What lies outside is a

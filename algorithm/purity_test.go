@@ -41,7 +41,6 @@ var mayUseOfTime = []string{
 // mayBeVariables are the package's variables, which nothing may write to.
 var mayBeVariables = map[string]string{
 	"oneWord": "shape of a state", "twoWords": "shape of a state", "threeWords": "shape of a state",
-	"families":     "what ParseSpec knows",
 	"durationPart": "a compiled expression",
 	"_":            "guards that a type implements an interface",
 }

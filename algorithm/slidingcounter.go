@@ -1,5 +1,7 @@
 package algorithm
 
+import "time"
+
 // SlidingCounter counts in aligned windows like FixedWindow and adds the part
 // of the previous window that a trailing window would still cover, as if its
 // units had come evenly: ⌈prev·(P − pos)/P⌉, rounded up so that the weighted
@@ -25,6 +27,19 @@ var (
 	_ InPlace      = (*SlidingCounter)(nil)
 	_ StateChecker = (*SlidingCounter)(nil)
 )
+
+func slidingCounterFamily() Family {
+	return Family{
+		Name: "sliding-counter", Kind: KindSlidingCounter,
+		Build:     func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingCounter(r)) },
+		Summary:   `estimates a sliding window from two counts: little memory, an estimate`,
+		Layout:    "start cur [prev]",
+		Aligned:   true,
+		Bound:     func(s Spec, t time.Duration) int64 { return rateOver(s.Params[0], s, t) },
+		BoundText: "L + ⌊L·t/P⌋",
+		Samples:   []string{"sliding-counter:1/1µs", "sliding-counter:10/1m", "sliding-counter:1000000000000/9600h"},
+	}
+}
 
 // NewSlidingCounter returns a sliding window counter for r.Units per r.Per. A
 // Rate outside its bounds is a *ParameterError.

@@ -1,5 +1,7 @@
 package algorithm
 
+import "time"
+
 // SlidingLog remembers when it admitted what, and admits at most the limit in
 // every half-open window (now − period, now]: an entry exactly one period old
 // has left. It is the only algorithm here that keeps that promise for every
@@ -27,6 +29,19 @@ var (
 	_ InPlace      = (*SlidingLog)(nil)
 	_ StateChecker = (*SlidingLog)(nil)
 )
+
+func slidingLogFamily() Family {
+	return Family{
+		Name: "sliding-log", Kind: KindSlidingLog,
+		Build:     func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingLog(r)) },
+		Summary:   `at most L in every window of P, exactly; memory for each admitted request`,
+		Layout:    "[+extra] instant[:cost] …",
+		Log:       true,
+		Bound:     func(s Spec, t time.Duration) int64 { return windowsOver(s, t, 1) },
+		BoundText: "L·(⌊t/P⌋ + 1)",
+		Samples:   []string{"sliding-log:1/1µs", "sliding-log:10/1m", "sliding-log:1000000000000/9600h"},
+	}
+}
 
 // NewSlidingLog returns a sliding window log that admits at most r.Units in
 // every window of r.Per. A Rate outside its bounds is a *ParameterError.

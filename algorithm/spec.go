@@ -23,30 +23,6 @@ func formatSpec(kind string, limit, period int64, field string, capacity int64) 
 	return text
 }
 
-// family is what ParseSpec knows of one algorithm.
-type family struct {
-	name  string
-	field string // the optional field after the rate; "" if there is none
-	build func(r Rate, capacity int64) (Algorithm, error)
-}
-
-var families = []family{
-	{nameOf(KindGCRA), "burst", func(r Rate, n int64) (Algorithm, error) { return lift(NewGCRA(r, n)) }},
-	{nameOf(KindTokenBucket), "burst", func(r Rate, n int64) (Algorithm, error) { return lift(NewTokenBucket(r, n)) }},
-	{nameOf(KindLeakyBucket), "capacity", func(r Rate, n int64) (Algorithm, error) { return lift(NewLeakyBucket(r, n)) }},
-	{nameOf(KindFixedWindow), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewFixedWindow(r)) }},
-	{nameOf(KindSlidingLog), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingLog(r)) }},
-	{nameOf(KindSlidingCounter), "", func(r Rate, _ int64) (Algorithm, error) { return lift(NewSlidingCounter(r)) }},
-}
-
-// lift keeps a nil pointer from becoming an Algorithm that is not nil.
-func lift[A Algorithm](a A, err error) (Algorithm, error) {
-	if err != nil {
-		return nil, err
-	}
-	return a, nil
-}
-
 // ParseSpec builds an algorithm from its text:
 //
 //	gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]
@@ -58,25 +34,10 @@ func lift[A Algorithm](a A, err error) (Algorithm, error) {
 // month: a period is a length of time. Nothing is guessed or rounded: what does
 // not fit is a *ParameterError. String gives the canonical text of an algorithm,
 // which parses to the same one.
-func ParseSpec(text string) (Algorithm, error) {
-	name, rest, found := strings.Cut(text, ":")
-	if !found {
-		return nil, refuseSpec("text", text, "NAME:LIMIT/PERIOD, such as gcra:100/1m,burst=20")
-	}
-	for _, f := range families {
-		if f.name == name {
-			return f.parse(rest)
-		}
-	}
-	names := make([]string, len(families))
-	for i, f := range families {
-		names[i] = f.name
-	}
-	return nil, refuseSpec("algorithm", name, strings.Join(names, ", "))
-}
+func ParseSpec(text string) (Algorithm, error) { return (*Registry)(nil).Parse(text) }
 
 // parse reads what follows the name.
-func (f family) parse(text string) (Algorithm, error) {
+func (f *Family) parse(text string) (Algorithm, error) {
 	rateText, option, hasOption := strings.Cut(text, ",")
 	limitText, periodText, found := strings.Cut(rateText, "/")
 	if !found {
@@ -93,17 +54,17 @@ func (f family) parse(text string) (Algorithm, error) {
 	capacity := limit
 	if hasOption {
 		field, value, _ := strings.Cut(option, "=")
-		if f.field == "" {
-			return nil, refuseSpec("option", option, "absent: "+f.name+" takes LIMIT/PERIOD only")
+		if f.Option == "" {
+			return nil, refuseSpec("option", option, "absent: "+f.Name+" takes LIMIT/PERIOD only")
 		}
-		if field != f.field {
-			return nil, refuseSpec("option", option, f.field+"=N")
+		if field != f.Option {
+			return nil, refuseSpec("option", option, f.Option+"=N")
 		}
 		if capacity, err = parseUnits(field, value); err != nil {
 			return nil, err
 		}
 	}
-	return f.build(Rate{limit, period}, capacity)
+	return f.Build(Rate{limit, period}, capacity)
 }
 
 // parseUnits reads a plain decimal number; its range is for the constructor.

@@ -34,6 +34,18 @@ var (
 	_ StateChecker = (*TokenBucket)(nil)
 )
 
+func tokenBucketFamily() Family {
+	return Family{
+		Name: "token-bucket", Kind: KindTokenBucket, Option: "burst",
+		Build:     func(r Rate, capacity int64) (Algorithm, error) { return lift(NewTokenBucket(r, capacity)) },
+		Summary:   `decides as gcra, in the words people know: tokens that refill`,
+		Layout:    "last tokens [f P]",
+		Bound:     func(s Spec, t time.Duration) int64 { return rateOver(s.Params[2], s, t) },
+		BoundText: "B + ⌊t·L/P⌋",
+		Samples:   []string{"token-bucket:1/1µs", "token-bucket:7/3s,burst=3", "token-bucket:1000000000000/9600h"},
+	}
+}
+
 // NewTokenBucket returns a token bucket that gains r.Units per r.Per and holds
 // at most burst tokens. burst runs from 1 to MaxUnits and must fill within
 // MaxTimeToFull at that rate; the usual choice is r.Units. What lies outside is

@@ -71,22 +71,10 @@ func validateAlgorithm(i int, a algorithm.Algorithm) error {
 	if v := reflect.ValueOf(a); a == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"} // also a nil pointer
 	}
-	if kind := a.Spec().Kind; !validKind(kind) {
+	if kind := a.Spec().Kind; !algorithm.ValidKind(kind) {
 		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
 	}
 	return nil
-}
-
-func validKind(kind string) bool {
-	if len(kind) < 1 || len(kind) > 64 {
-		return false
-	}
-	for _, c := range []byte(kind) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' && c != '/' {
-			return false
-		}
-	}
-	return true
 }
 
 // distinct refuses the same place twice. Few slots are compared in pairs, which
