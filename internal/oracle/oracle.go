@@ -18,25 +18,36 @@ import (
 // Kind names an algorithm, in the words that a spec starts with.
 type Kind string
 
-// The kinds that New knows.
-const (
-	GCRA           Kind = "gcra"
-	TokenBucket    Kind = "token-bucket"
-	LeakyBucket    Kind = "leaky-bucket"
-	FixedWindow    Kind = "fixed-window"
-	SlidingLog     Kind = "sliding-log"
-	SlidingCounter Kind = "sliding-counter"
-)
+//go:generate go run ../generate/list -type family -func families -out families_generated.go
+
+// family is a kind with its model.
+type family struct {
+	kind     Kind
+	windowed bool         // the capacity is the limit
+	start    func() model // of a key that was never used
+}
 
 // Kinds returns all kinds, in a fixed order.
 func Kinds() []Kind {
-	return []Kind{GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingLog, SlidingCounter}
+	var all []Kind
+	for _, f := range families() {
+		all = append(all, f.kind)
+	}
+	return all
+}
+
+// familyOf panics on an unknown kind.
+func familyOf(k Kind) family {
+	for _, f := range families() {
+		if f.kind == k {
+			return f
+		}
+	}
+	panic("oracle: unknown kind " + string(k))
 }
 
 // Windowed reports whether k counts in windows: its capacity is its limit.
-func (k Kind) Windowed() bool {
-	return k == FixedWindow || k == SlidingLog || k == SlidingCounter
-}
+func (k Kind) Windowed() bool { return familyOf(k).windowed }
 
 // Never is the RetryAfter of a cost that no wait will get admitted.
 const Never int64 = -1
@@ -87,23 +98,7 @@ type Oracle struct {
 // ignore it. New checks no bounds: numbers have no size here. It panics on an
 // unknown kind and on parameters below 1.
 func New(kind Kind, limit, period, capacity int64) *Oracle {
-	o := &Oracle{kind: kind}
-	switch kind {
-	case GCRA:
-		o.state = &arrival{}
-	case LeakyBucket:
-		o.state = &arrival{queue: true}
-	case TokenBucket:
-		o.state = &bucket{}
-	case FixedWindow:
-		o.state = &counted{}
-	case SlidingLog:
-		o.state = &logged{}
-	case SlidingCounter:
-		o.state = &weighted{}
-	default:
-		panic("oracle: unknown kind " + string(kind))
-	}
+	o := &Oracle{kind: kind, state: familyOf(kind).start()}
 	o.SetParameters(limit, period, capacity)
 	return o
 }
@@ -140,6 +135,18 @@ func (o *Oracle) Clone() *Oracle {
 // String returns the state. Keys of one kind with equal strings and equal
 // parameters decide equally for ever.
 func (o *Oracle) String() string { return o.state.String() }
+
+// Admits reports whether a cost of at least 1 would be admitted at the instant now,
+// if no bound on the delay were given.
+func (o *Oracle) Admits(now, cost int64) bool { return o.state.admits(&o.p, now, cost) }
+
+// Charge takes a cost of at least 1 at the instant now, also where it would not be
+// admitted.
+func (o *Oracle) Charge(now, cost int64) { o.state.take(&o.p, now, cost) }
+
+// Fresh reports whether from the instant now on the key acts as one that was never
+// used.
+func (o *Oracle) Fresh(now int64) bool { return o.state.fresh(&o.p, now) }
 
 // Decide decides a request of cost ≥ 0 at the instant now and keeps the state
 // after it. maxDelay bounds the Delay of a leaky bucket, as it does in a

@@ -5,6 +5,13 @@ import (
 	"math/big"
 )
 
+// FixedWindow is the fixed window.
+const FixedWindow Kind = "fixed-window"
+
+func fixedWindow() family {
+	return family{kind: FixedWindow, windowed: true, start: func() model { return &fixed{} }}
+}
+
 // windowStart returns ⌊at/W⌋·W. Instants are not negative.
 func windowStart(p *parameters, at int64) int64 { return at / p.period * p.period }
 
@@ -14,15 +21,15 @@ func fits(p *parameters, used *big.Int, cost int64) bool {
 	return total.Cmp(big.NewInt(p.limit)) <= 0
 }
 
-// counted is the state of a fixed window: where its window starts and the count.
+// fixed is the state of a fixed window: where its window starts and the count.
 // A count of 0 is a key that was never used.
 //
 //	e = max(now, start); the count is carried while start ≥ ⌊e/W⌋·W; admitted
 //	iff count + n ≤ L; then start = max(start, ⌊e/W⌋·W)
-type counted struct{ start, count int64 }
+type fixed struct{ start, count int64 }
 
 // carry returns where the window of now starts and what is counted in it.
-func (c *counted) carry(p *parameters, now int64) (start, count int64) {
+func (c *fixed) carry(p *parameters, now int64) (start, count int64) {
 	if c.count == 0 {
 		return windowStart(p, now), 0
 	}
@@ -33,23 +40,23 @@ func (c *counted) carry(p *parameters, now int64) (start, count int64) {
 	return start, 0
 }
 
-func (c *counted) admits(p *parameters, now, cost int64) bool {
+func (c *fixed) admits(p *parameters, now, cost int64) bool {
 	_, count := c.carry(p, now)
 	return fits(p, big.NewInt(count), cost)
 }
 
-func (c *counted) take(p *parameters, now, cost int64) {
+func (c *fixed) take(p *parameters, now, cost int64) {
 	start, count := c.carry(p, now)
 	c.start, c.count = start, count+cost
 }
 
-func (c *counted) fresh(p *parameters, now int64) bool {
+func (c *fixed) fresh(p *parameters, now int64) bool {
 	_, count := c.carry(p, now)
 	return count == 0
 }
 
-func (c *counted) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
+func (c *fixed) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
 
-func (c *counted) clone() model { d := *c; return &d }
+func (c *fixed) clone() model { d := *c; return &d }
 
-func (c *counted) String() string { return fmt.Sprintf("%d from %d", c.count, c.start) }
+func (c *fixed) String() string { return fmt.Sprintf("%d from %d", c.count, c.start) }

@@ -5,6 +5,13 @@ import (
 	"math/big"
 )
 
+// TokenBucket is the token bucket.
+const TokenBucket Kind = "token-bucket"
+
+func tokenBucket() family {
+	return family{kind: TokenBucket, start: func() model { return &bucket{} }}
+}
+
 // bucket is the state of a token bucket: the tokens at the instant of the last
 // change. nil tokens are a key that was never used.
 //

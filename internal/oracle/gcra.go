@@ -2,6 +2,11 @@ package oracle
 
 import "math/big"
 
+// GCRA is the generic cell rate algorithm.
+const GCRA Kind = "gcra"
+
+func gcra() family { return family{kind: GCRA, start: func() model { return &arrival{} }} }
+
 // arrival is the state of GCRA and of the leaky bucket as a queue: the
 // theoretical arrival time, which is the instant at which the queue is empty.
 // nil is a key that was never used.

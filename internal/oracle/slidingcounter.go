@@ -5,18 +5,25 @@ import (
 	"math/big"
 )
 
-// weighted is the state of a sliding counter: where its window starts, the count
+// SlidingCounter is the sliding window counter.
+const SlidingCounter Kind = "sliding-counter"
+
+func slidingCounter() family {
+	return family{kind: SlidingCounter, windowed: true, start: func() model { return &counter{} }}
+}
+
+// counter is the state of a sliding counter: where its window starts, the count
 // of it and of the window before. Counts of 0 are a key that was never used.
 //
 //	e = max(now, start), s = ⌊e/W⌋·W; the counts are carried while start ≥ s; cur
 //	becomes prev when start ≥ s − W; estimate = ⌈prev·(W − (e − s))/W⌉; admitted
 //	iff estimate + cur + n ≤ L; then start = max(start, s)
-type weighted struct{ start, cur, prev int64 }
+type counter struct{ start, cur, prev int64 }
 
-// view is a weighted as it is seen at an instant.
+// view is a counter as it is seen at an instant.
 type view struct{ start, cur, prev, estimate int64 }
 
-func (w *weighted) view(p *parameters, now int64) view {
+func (w *counter) view(p *parameters, now int64) view {
 	e := now
 	if w.cur != 0 || w.prev != 0 {
 		e = max(now, w.start)
@@ -35,25 +42,25 @@ func (w *weighted) view(p *parameters, now int64) view {
 	return v
 }
 
-func (w *weighted) admits(p *parameters, now, cost int64) bool {
+func (w *counter) admits(p *parameters, now, cost int64) bool {
 	v := w.view(p, now)
 	return fits(p, big.NewInt(v.estimate+v.cur), cost)
 }
 
-func (w *weighted) take(p *parameters, now, cost int64) {
+func (w *counter) take(p *parameters, now, cost int64) {
 	v := w.view(p, now)
 	w.start, w.cur, w.prev = v.start, v.cur+cost, v.prev
 }
 
-func (w *weighted) fresh(p *parameters, now int64) bool {
+func (w *counter) fresh(p *parameters, now int64) bool {
 	v := w.view(p, now)
 	return v.cur == 0 && v.prev == 0
 }
 
-func (w *weighted) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
+func (w *counter) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
 
-func (w *weighted) clone() model { c := *w; return &c }
+func (w *counter) clone() model { c := *w; return &c }
 
-func (w *weighted) String() string {
+func (w *counter) String() string {
 	return fmt.Sprintf("%d and %d before, from %d", w.cur, w.prev, w.start)
 }

@@ -6,20 +6,27 @@ import (
 	"slices"
 )
 
-// logged is the state of a sliding log: the admitted requests, oldest first.
+// SlidingLog is the sliding window log.
+const SlidingLog Kind = "sliding-log"
+
+func slidingLog() family {
+	return family{kind: SlidingLog, windowed: true, start: func() model { return &log{} }}
+}
+
+// log is the state of a sliding log: the admitted requests, oldest first.
 //
 //	e = max(now, last); an entry counts while at > e − W; admitted iff the sum of
-//	those + n ≤ L; recorded at e
+//	these + n ≤ L; recorded at e
 //
 // An admission forgets what no longer counts. That can be seen only where the
 // window becomes longer later: a log cannot grow for ever, and what is stored
 // must not depend on who stores it.
-type logged struct{ admitted []admission }
+type log struct{ admitted []admission }
 
 type admission struct{ at, cost int64 }
 
 // effective returns the latest instant known.
-func (l *logged) effective(now int64) int64 {
+func (l *log) effective(now int64) int64 {
 	for _, a := range l.admitted {
 		now = max(now, a.at)
 	}
@@ -27,12 +34,12 @@ func (l *logged) effective(now int64) int64 {
 }
 
 // counting returns the entries that count at now.
-func (l *logged) counting(p *parameters, now int64) []admission {
+func (l *log) counting(p *parameters, now int64) []admission {
 	e := l.effective(now)
 	return slices.DeleteFunc(slices.Clone(l.admitted), func(a admission) bool { return a.at <= e-p.period })
 }
 
-func (l *logged) admits(p *parameters, now, cost int64) bool {
+func (l *log) admits(p *parameters, now, cost int64) bool {
 	used := new(big.Int)
 	for _, a := range l.counting(p, now) {
 		used.Add(used, big.NewInt(a.cost))
@@ -40,14 +47,14 @@ func (l *logged) admits(p *parameters, now, cost int64) bool {
 	return fits(p, used, cost)
 }
 
-func (l *logged) take(p *parameters, now, cost int64) {
+func (l *log) take(p *parameters, now, cost int64) {
 	l.admitted = append(l.counting(p, now), admission{l.effective(now), cost})
 }
 
-func (l *logged) fresh(p *parameters, now int64) bool { return len(l.counting(p, now)) == 0 }
+func (l *log) fresh(p *parameters, now int64) bool { return len(l.counting(p, now)) == 0 }
 
-func (l *logged) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
+func (l *log) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
 
-func (l *logged) clone() model { return &logged{slices.Clone(l.admitted)} }
+func (l *log) clone() model { return &log{slices.Clone(l.admitted)} }
 
-func (l *logged) String() string { return fmt.Sprint(l.admitted) }
+func (l *log) String() string { return fmt.Sprint(l.admitted) }
