@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/weirgo/weir/internal/exact"
 	"math"
 
 	"github.com/weirgo/weir/algorithm"
@@ -115,12 +116,12 @@ func (w *world) slip(s *slot, times int64) int64 {
 	units := int64(0)
 	switch l.kind {
 	case algorithm.KindFixedWindow, algorithm.KindSlidingLog:
-		units = product(l.limit, off/l.period+1).under(1)
+		units = exact.Product(l.limit, off/l.period+1).Floor(1)
 	default:
-		units = product(off, l.rate.units).over(l.rate.per)
+		units = exact.Product(off, l.rate.units).Ceil(l.rate.per)
 	}
 	const most = math.MaxInt64 / 4 // sums with it must not overflow
-	return min(product(units, times).under(1), most)
+	return min(exact.Product(units, times).Floor(1), most)
 }
 
 // seen notes how far the clocks that decide are off.

@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/weirgo/weir/algorithm"
+import (
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
+)
 
 // corners counts goals that a decision meets, from the state before it.
 func (w *world) corners(s *slot, at int64) {
@@ -18,7 +21,7 @@ func (w *world) corners(s *slot, at int64) {
 		from, _, prev := c.at(at)
 		if prev > 0 {
 			w.goals[goalPreviousCounts] += int64(truth(from != c.from))
-			if _, rest := product(prev, from+c.period-max(at, from)).divide(c.period); rest == 0 {
+			if _, rest := exact.Product(prev, from+c.period-max(at, from)).Divide(c.period); rest == 0 {
 				w.goals[goalPreviousExact]++
 			}
 		}
@@ -31,7 +34,7 @@ func (w *world) fraction(s *slot) {
 	if !is || b.units == 1 {
 		return
 	}
-	if _, part := b.level.divide(b.units); part == 0 {
+	if _, part := b.level.Divide(b.units); part == 0 {
 		s.parts = 0
 	} else if s.parts++; s.parts == 3 {
 		w.goals[goalFractionCarried]++

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/weirgo/weir/internal/exact"
+
 // fixed is the model of a fixed window.
 type fixed struct {
 	*law
@@ -74,7 +76,7 @@ func (c *counter) at(now int64) (from, cur, prev int64) {
 // used returns the weighted count at an instant.
 func (c *counter) used(now int64) int64 {
 	from, cur, prev := c.at(now)
-	return cur + product(prev, from+c.period-max(now, from)).over(c.period)
+	return cur + exact.Product(prev, from+c.period-max(now, from)).Ceil(c.period)
 }
 
 func (c *counter) room(now, cost int64) bool { return c.used(now) <= c.limit-cost }

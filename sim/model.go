@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
 )
 
 // model is what a limit means, worked out for one slot from its definition and apart
@@ -49,7 +50,7 @@ func newLaw(a algorithm.Algorithm) *law {
 	switch l.kind {
 	case algorithm.KindGCRA, algorithm.KindTokenBucket, algorithm.KindLeakyBucket:
 		l.capacity = spec.Params[2]
-		l.full = product(l.capacity, l.rate.per).over(l.rate.units)
+		l.full = exact.Product(l.capacity, l.rate.per).Ceil(l.rate.units)
 		l.queue = l.kind == algorithm.KindLeakyBucket
 	case algorithm.KindSlidingCounter:
 		l.full = 2 * l.period
@@ -78,7 +79,7 @@ func (l *law) start() model {
 
 // interval returns a bucket that holds the bound base + ⌊t·L/P⌋ over any interval.
 func (l *law) interval(base int64) *bucket {
-	return &bucket{drain: l.rate, burst: base, top: product(base, l.rate.per), tokens: l.kind == algorithm.KindTokenBucket}
+	return &bucket{drain: l.rate, burst: base, top: exact.Product(base, l.rate.per), tokens: l.kind == algorithm.KindTokenBucket}
 }
 
 // bound returns the most that a limit admits to one slot in a closed interval.
@@ -89,18 +90,15 @@ func (l *law) bound(length int64) int64 {
 	case algorithm.KindSlidingLog:
 		return l.limit * (length/l.period + 1)
 	}
-	return l.capacity + product(length, l.rate.units).under(l.rate.per)
+	return l.capacity + exact.Product(length, l.rate.units).Floor(l.rate.per)
 }
 
 // drain is a rate in lowest terms: units per so many µs.
 type drain struct{ units, per int64 }
 
 func newDrain(units, per int64) drain {
-	for a, b := units, per; ; a, b = b, a%b {
-		if b == 0 {
-			return drain{units / a, per / a}
-		}
-	}
+	d := exact.GCD(units, per)
+	return drain{units / d, per / d}
 }
 
 // bucket is a level that drains at a constant rate. It is the whole of GCRA, of the
@@ -110,31 +108,31 @@ func newDrain(units, per int64) drain {
 type bucket struct {
 	drain
 	burst  int64
-	top    wide // burst, in the unit of level
-	level  wide // 1/per units
+	top    exact.Wide // burst, in the unit of level
+	level  exact.Wide // 1/per units
 	last   int64
 	tokens bool // a clock that goes back changes nothing, instead of counting as debt
 }
 
 // levelAt returns the level that a decision at an instant meets.
-func (b *bucket) levelAt(at int64) wide {
+func (b *bucket) levelAt(at int64) exact.Wide {
 	switch {
-	case b.level.zero():
-		return wide{}
+	case b.level.IsZero():
+		return exact.Wide{}
 	case at >= b.last:
-		return b.level.less0(product(at-b.last, b.units))
+		return b.level.Minus(exact.Product(at-b.last, b.units))
 	case b.tokens:
 		return b.level
 	}
-	return b.level.plus(product(b.last-at, b.units))
+	return b.level.Plus(exact.Product(b.last-at, b.units))
 }
 
 func (b *bucket) room(at, cost int64) bool {
-	return !b.levelAt(at).plus(product(cost, b.per)).above(b.top)
+	return !b.levelAt(at).Plus(exact.Product(cost, b.per)).Above(b.top)
 }
 
 func (b *bucket) retry(at, cost int64) int64 {
-	d := b.levelAt(at).plus(product(cost, b.per)).less0(b.top).over(b.units)
+	d := b.levelAt(at).Plus(exact.Product(cost, b.per)).Minus(b.top).Ceil(b.units)
 	if b.tokens && at < b.last {
 		d += b.last - at
 	}
@@ -142,32 +140,32 @@ func (b *bucket) retry(at, cost int64) int64 {
 }
 
 // delay returns how long an admission at an instant waits for those before it.
-func (b *bucket) delay(at int64) int64 { return b.levelAt(at).over(b.units) }
+func (b *bucket) delay(at int64) int64 { return b.levelAt(at).Ceil(b.units) }
 
 func (b *bucket) charge(at, cost int64) {
 	if at > b.last {
-		b.level = b.level.less0(product(at-b.last, b.units))
+		b.level = b.level.Minus(exact.Product(at-b.last, b.units))
 		b.last = at
 	}
-	b.level = b.level.plus(product(cost, b.per))
+	b.level = b.level.Plus(exact.Product(cost, b.per))
 }
 
 func (b *bucket) excess() (units int64, full bool) {
-	if !b.level.above(b.top) {
+	if !b.level.Above(b.top) {
 		return 0, b.level == b.top
 	}
-	return b.level.less0(b.top).over(b.per), false
+	return b.level.Minus(b.top).Ceil(b.per), false
 }
 
-func (b *bucket) debt(at int64) int64 { return b.levelAt(at).over(b.per) }
+func (b *bucket) debt(at int64) int64 { return b.levelAt(at).Ceil(b.per) }
 
 func (b *bucket) fresh(at int64) bool {
-	return b.level.zero() || at >= b.last && b.levelAt(at).zero()
+	return b.level.IsZero() || at >= b.last && b.levelAt(at).IsZero()
 }
 
 func (b *bucket) refund(charged, cost int64) {
 	b.charge(charged, 0)
-	b.level = b.level.less0(product(cost, b.per))
+	b.level = b.level.Minus(exact.Product(cost, b.per))
 }
 
 func (b *bucket) clone() model { c := *b; return &c }

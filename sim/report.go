@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"github.com/weirgo/weir/internal/exact"
 	"slices"
 )
 
@@ -90,7 +91,7 @@ var metrics = []metric{
 	{name: "forgotten_units", limit: func(l *LimitResult) int64 { return l.ForgottenUnits }},
 	{name: "jain_millionths", run: func(r *Result) int64 { return r.Fairness.JainMillionths }},
 	{name: "attempts_per_thousand_admitted", run: func(r *Result) int64 {
-		return product(r.Totals.Attempts, 1000).over(max(1, r.Totals.Admitted))
+		return exact.Product(r.Totals.Attempts, 1000).Ceil(max(1, r.Totals.Admitted))
 	}},
 	{name: "max_retry_error_micros", run: func(r *Result) int64 { return r.RetryAfter.MaxErrorMicros }},
 }
