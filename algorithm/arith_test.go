@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/weirgo/weir/internal/exact"
 )
 
 // operand draws numbers from 0 to most: small ones, large ones, and the
@@ -25,7 +27,7 @@ func operand(most int64) *rapid.Generator[int64] {
 	)
 }
 
-// mustDivide compares mulDiv and mulAddDiv with big integers: exact where the
+// mustDivide compares MulDiv and MulAddDiv with big integers: exact where the
 // quotient is below 2^63, and the largest int64 where it is not.
 func mustDivide(t interface {
 	Helper()
@@ -36,22 +38,22 @@ func mustDivide(t interface {
 	dividend.Add(dividend, big.NewInt(c))
 	quotient, remainder := new(big.Int).DivMod(dividend, big.NewInt(m), new(big.Int))
 	want := [2]int64{math.MaxInt64, 0}
-	exact := quotient.IsInt64()
-	if exact {
+	fits := quotient.IsInt64()
+	if fits {
 		want = [2]int64{quotient.Int64(), remainder.Int64()}
 	}
 	var got [2]int64
-	if got[0], got[1] = mulAddDiv(a, b, c, m); got != want {
+	if got[0], got[1] = exact.MulAddDiv(a, b, c, m); got != want {
 		t.Fatalf("(%d·%d + %d)/%d: quotient and remainder %v, want %v", a, b, c, m, got, want)
 	}
 	if c != 0 {
 		return
 	}
-	if got[0], got[1] = mulDiv(a, b, m); got != want {
+	if got[0], got[1] = exact.MulDiv(a, b, m); got != want {
 		t.Fatalf("%d·%d/%d: quotient and remainder %v, want %v", a, b, m, got, want)
 	}
-	if exact && remainder.Sign() > 0 && want[0] < math.MaxInt64 {
-		if got := up(mulDiv(a, b, m)); got != want[0]+1 {
+	if fits && remainder.Sign() > 0 && want[0] < math.MaxInt64 {
+		if got := exact.Up(exact.MulDiv(a, b, m)); got != want[0]+1 {
 			t.Fatalf("%d·%d/%d rounded up is %d, want %d", a, b, m, got, want[0]+1)
 		}
 	}

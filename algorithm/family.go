@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weirgo/weir/internal/exact"
 )
 
 //go:generate go run ../internal/generate/list -type Family -func builtIn -out families_generated.go
@@ -166,14 +168,14 @@ func lift[A Algorithm](a A, err error) (Algorithm, error) {
 
 // rateOver returns base + ⌊t·L/P⌋ for a spec that starts with limit and period.
 func rateOver(base int64, s Spec, interval time.Duration) int64 {
-	n, _ := mulDiv(s.Params[0], max(0, int64(interval/time.Microsecond)), s.Params[1])
+	n, _ := exact.MulDiv(s.Params[0], max(0, int64(interval/time.Microsecond)), s.Params[1])
 	return saturate(base + n)
 }
 
 // windowsOver returns limit × (⌊t/P⌋ + more) for a spec that starts with limit and
 // period.
 func windowsOver(s Spec, interval time.Duration, more int64) int64 {
-	n, _ := mulDiv(s.Params[0], max(0, int64(interval/time.Microsecond))/s.Params[1]+more, 1)
+	n, _ := exact.MulDiv(s.Params[0], max(0, int64(interval/time.Microsecond))/s.Params[1]+more, 1)
 	return saturate(n)
 }
 

@@ -18,6 +18,8 @@ import (
 // not here is refused: sync, os, context and clocks of all kinds have no place
 // in a pure function. Add a line only with a reason.
 var mayImport = map[string]struct{ file, reason string }{
+	"github.com/weirgo/weir/internal/exact": {"", "products of 128 bits, and lowest terms"},
+
 	"math":        {"", "MaxInt64"},
 	"math/bits":   {"", "products of 128 bits"},
 	"slices":      {"", "search and compare"},
@@ -48,7 +50,24 @@ var mayBeVariables = map[string]string{
 // TestAlgorithmsArePure checks the source of the package (P7, P1): no floating
 // point, no clock, no shared mutable state, nothing whose order is not fixed.
 func TestAlgorithmsArePure(t *testing.T) {
-	names, err := filepath.Glob("*.go")
+	sources := sourcesIn(t, ".")
+	if len(sources) < 10 {
+		t.Fatalf("found %d source files; run in the folder of the package", len(sources))
+	}
+	for _, impurity := range impurities(t, sources) {
+		t.Error("P7: " + impurity)
+	}
+	for _, impurity := range impurities(t, sourcesIn(t, exactFolder)) {
+		t.Error("P7: " + impurity)
+	}
+}
+
+// exactFolder is where internal/exact lies, which is held to the same rules.
+const exactFolder = "../internal/exact"
+
+func sourcesIn(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,12 +82,34 @@ func TestAlgorithmsArePure(t *testing.T) {
 		}
 		sources[name] = string(text)
 	}
-	if len(sources) < 10 {
-		t.Fatalf("found %d source files; run in the folder of the package", len(sources))
+	return sources
+}
+
+// fromSource imports internal/exact from its source, which is not installed, and the
+// standard library as the compiler does.
+type fromSource struct {
+	t   *testing.T
+	std types.Importer
+}
+
+func (f fromSource) Import(path string) (*types.Package, error) {
+	if path != "github.com/weirgo/weir/internal/exact" {
+		return f.std.Import(path)
 	}
-	for _, impurity := range impurities(t, sources) {
-		t.Error("P7: " + impurity)
+	fset := token.NewFileSet()
+	return (&types.Config{Importer: f}).Check(path, fset, parse(f.t, fset, sourcesIn(f.t, exactFolder)), nil)
+}
+
+func parse(t *testing.T, fset *token.FileSet, sources map[string]string) (files []*ast.File) {
+	t.Helper()
+	for name, text := range sources {
+		f, err := parser.ParseFile(fset, name, text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
 	}
+	return files
 }
 
 // purity collects what is wrong with a package.
@@ -87,16 +128,9 @@ func impurities(t *testing.T, sources map[string]string) []string {
 			Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 		},
 	}
-	var files []*ast.File
-	for name, text := range sources {
-		f, err := parser.ParseFile(p.fset, name, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
+	files := parse(t, p.fset, sources)
 	var err error
-	p.pkg, err = (&types.Config{Importer: importer.Default()}).Check("algorithm", p.fset, files, p.info)
+	p.pkg, err = (&types.Config{Importer: fromSource{t, importer.Default()}}).Check("algorithm", p.fset, files, p.info)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weirgo/weir/internal/exact"
 )
 
 // Bounds within which every decision is exact. Constructors refuse the rest.
@@ -90,10 +92,5 @@ func (r Rate) checkBurst(of, field string, burst int64) error {
 
 // reduced returns the rate in lowest terms: units and µs without common factor.
 func (r Rate) reduced() (units, per int64) {
-	units, per = r.Units, int64(r.Per/time.Microsecond)
-	for a, b := units, per; ; a, b = b, a%b {
-		if b == 0 {
-			return units / a, per / a
-		}
-	}
+	return exact.Lowest(r.Units, int64(r.Per/time.Microsecond))
 }

@@ -1,6 +1,10 @@
 package algorithm
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirgo/weir/internal/exact"
+)
 
 // schedule is the arithmetic that GCRA and the leaky bucket share: a
 // theoretical arrival time that moves on by T = P/L for each unit, held as a
@@ -52,7 +56,7 @@ func (s *schedule) times(n int64) span {
 }
 
 func (s *schedule) product(n int64) span {
-	q, rest := mulDiv(n, s.per, s.units)
+	q, rest := exact.MulDiv(n, s.per, s.units)
 	return span{q, rest}
 }
 
@@ -73,7 +77,7 @@ func (s *schedule) minus(a, b span) span {
 }
 
 // ceil rounds up to whole µs.
-func (a span) ceil() int64 { return up(a.whole, a.part) }
+func (a span) ceil() int64 { return exact.Up(a.whole, a.part) }
 
 // less reports a < b.
 func (a span) less(b span) bool {
@@ -99,7 +103,7 @@ func (s *schedule) debtWithPart(state *State, now int64) span {
 	if state.shape.words != 3 {
 		d.part = 0
 	} else if state.w2 != s.units {
-		d.part = up(mulDiv(state.w1, s.units, max(1, state.w2)))
+		d.part = exact.Up(exact.MulDiv(state.w1, s.units, max(1, state.w2)))
 	}
 	if d.part >= s.units {
 		d = span{whole: d.whole + 1}
@@ -116,7 +120,7 @@ func (s *schedule) remaining(room span) int64 {
 		return 0
 	}
 	if s.withFraction {
-		n, _ := mulAddDiv(room.whole, s.units, room.part, s.per)
+		n, _ := exact.MulAddDiv(room.whole, s.units, room.part, s.per)
 		return n
 	}
 	return int64(uint64(room.whole) / uint64(s.per))

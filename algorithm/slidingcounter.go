@@ -1,6 +1,10 @@
 package algorithm
 
-import "time"
+import (
+	"time"
+
+	"github.com/weirgo/weir/internal/exact"
+)
 
 // SlidingCounter counts in aligned windows like FixedWindow and adds the part
 // of the previous window that a trailing window would still cover, as if its
@@ -112,7 +116,7 @@ func (c *SlidingCounter) estimate(prev, left int64) int64 {
 	if prev == 0 {
 		return 0
 	}
-	return up(mulDiv(prev, left, c.period))
+	return exact.Up(exact.MulDiv(prev, left, c.period))
 }
 
 // admits returns the first instant at which cost is admitted, given that it is
@@ -133,7 +137,7 @@ func (c *SlidingCounter) position(prev, spare int64) int64 {
 	if prev <= spare {
 		return 0
 	}
-	q, _ := mulDiv(spare, c.period, prev)
+	q, _ := exact.MulDiv(spare, c.period, prev)
 	return c.period - q
 }
 

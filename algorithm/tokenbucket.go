@@ -2,6 +2,8 @@ package algorithm
 
 import (
 	"time"
+
+	"github.com/weirgo/weir/internal/exact"
 )
 
 // TokenBucket holds up to burst tokens, starts full, gains L/P tokens each µs
@@ -113,13 +115,13 @@ func (t *TokenBucket) level(s *State, now int64) (e, tokens, part int64) {
 	if s.shape.words == 4 {
 		if part = s.w2; s.shape.w3 != t.per {
 			// From before a change of parameters: down, against the caller.
-			part, _ = mulDiv(part, t.per, max(1, s.shape.w3))
+			part, _ = exact.MulDiv(part, t.per, max(1, s.shape.w3))
 		}
 	}
 	if elapsed := e - s.w0; elapsed >= t.fill {
 		return e, t.burst, 0
 	} else if elapsed > 0 {
-		gained, rest := mulAddDiv(elapsed, t.units, part, t.per)
+		gained, rest := exact.MulAddDiv(elapsed, t.units, part, t.per)
 		tokens, part = tokens+gained, rest
 	}
 	if tokens >= t.burst {
@@ -131,7 +133,7 @@ func (t *TokenBucket) level(s *State, now int64) (e, tokens, part int64) {
 // wait returns how many µs it takes to gain n tokens less part/per of one,
 // rounded up. n is at least 1 and at most burst.
 func (t *TokenBucket) wait(n, part int64) int64 {
-	return up(mulAddDiv(n, t.per, -part, t.units))
+	return exact.Up(exact.MulAddDiv(n, t.per, -part, t.units))
 }
 
 func (t *TokenBucket) store(at, tokens, part int64) State {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/oracle"
+
+	"github.com/weirgo/weir/internal/exact"
 )
 
 // vectors are the reference vectors of testdata/vectors.json, computed by an
@@ -191,10 +193,10 @@ func TestVectorsGCRAStepsOfTheOracle(t *testing.T) {
 func TestVectorsProducts(t *testing.T) {
 	rows := readVectors(t).Products.Rows
 	for i, r := range rows {
-		if q, rest := mulDiv(r[0], r[1], r[2]); q != r[3] || rest != r[4] {
+		if q, rest := exact.MulDiv(r[0], r[1], r[2]); q != r[3] || rest != r[4] {
 			t.Errorf("row %d: %d·%d/%d is %d, %d; want %d, %d", i, r[0], r[1], r[2], q, rest, r[3], r[4])
 		}
-		if q, rest := mulAddDiv(r[0], r[1], 0, r[2]); q != r[3] || rest != r[4] {
+		if q, rest := exact.MulAddDiv(r[0], r[1], 0, r[2]); q != r[3] || rest != r[4] {
 			t.Errorf("row %d: (%d·%d + 0)/%d is %d, %d; want %d, %d", i, r[0], r[1], r[2], q, rest, r[3], r[4])
 		}
 	}

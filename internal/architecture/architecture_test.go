@@ -37,7 +37,7 @@ type rule struct {
 // rules are tried in order; the first whose layer matches counts. Change a rule
 // and its reason together.
 var rules = []rule{
-	{"algorithm", nil, nil, "a limit is a pure function: it stands on nothing"},
+	{"algorithm", []string{"internal/exact"}, nil, "a limit is a pure function: it stands on arithmetic alone"},
 	{"store/memory", []string{"algorithm", "store"}, nil, "a user of the memory store must not get a network client with it"},
 	{"store/script", []string{"algorithm", "store"}, nil, "a store on a server takes any client library: it knows none"},
 	{"store/redis", []string{"store", "store/script"}, []string{"github.com/redis/go-redis"},

@@ -19,12 +19,12 @@ var tokenBucketMutants = []mutant{
 	},
 	{
 		name: "token-bucket/wait rounded down", file: "algorithm/tokenbucket.go",
-		old: `return up(mulAddDiv(n, t.per, -part, t.units))`, new: "q, _ := mulAddDiv(n, t.per, -part, t.units)\n\treturn q",
+		old: `return exact.Up(exact.MulAddDiv(n, t.per, -part, t.units))`, new: "q, _ := exact.MulAddDiv(n, t.per, -part, t.units)\n\treturn q",
 		pkg: "algorithm", killer: "TestLaws/token-bucket/law/L1-admitted-at-retry-after",
 	},
 	{
 		name: "token-bucket/wait without the fraction", file: "algorithm/tokenbucket.go",
-		old: `mulAddDiv(n, t.per, -part, t.units)`, new: `mulAddDiv(n, t.per, 0, t.units)`,
+		old: `exact.MulAddDiv(n, t.per, -part, t.units)`, new: `exact.MulAddDiv(n, t.per, 0, t.units)`,
 		pkg: "algorithm", killer: "TestLaws/token-bucket/law/L2-denied-until-retry-after",
 	},
 	{
@@ -54,12 +54,12 @@ var tokenBucketMutants = []mutant{
 	},
 	{
 		name: "token-bucket/gain without the fraction before", file: "algorithm/tokenbucket.go",
-		old: `mulAddDiv(elapsed, t.units, part, t.per)`, new: `mulAddDiv(elapsed, t.units, 0, t.per)`,
+		old: `exact.MulAddDiv(elapsed, t.units, part, t.per)`, new: `exact.MulAddDiv(elapsed, t.units, 0, t.per)`,
 		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/token-bucket",
 	},
 	{
 		name: "token-bucket/old fraction rounded toward the caller", file: "algorithm/tokenbucket.go",
-		old: `part, _ = mulDiv(part, t.per, max(1, s.shape.w3))`, new: `part = min(t.per-1, up(mulDiv(part, t.per, max(1, s.shape.w3))))`,
+		old: `part, _ = exact.MulDiv(part, t.per, max(1, s.shape.w3))`, new: `part = min(t.per-1, exact.Up(exact.MulDiv(part, t.per, max(1, s.shape.w3))))`,
 		pkg: "algorithm", killer: "TestLawK5FractionsAreRoundedAgainstTheCaller/token-bucket",
 	},
 	{

@@ -55,7 +55,7 @@ var scheduleMutants = []mutant{
 	},
 	{
 		name: "gcra/old fraction rounded toward the caller", file: "algorithm/schedule.go",
-		old: `d.part = up(mulDiv(state.w1, s.units, max(1, state.w2)))`, new: `d.part, _ = mulDiv(state.w1, s.units, max(1, state.w2))`,
+		old: `d.part = exact.Up(exact.MulDiv(state.w1, s.units, max(1, state.w2)))`, new: `d.part, _ = exact.MulDiv(state.w1, s.units, max(1, state.w2))`,
 		pkg: "algorithm", killer: "TestLawK5FractionsAreRoundedAgainstTheCaller/gcra",
 	},
 	{
@@ -75,7 +75,7 @@ var scheduleMutants = []mutant{
 	},
 	{
 		name: "gcra/remaining without the fraction", file: "algorithm/schedule.go",
-		old: `mulAddDiv(room.whole, s.units, room.part, s.per)`, new: `mulAddDiv(room.whole, s.units, 0, s.per)`,
+		old: `exact.MulAddDiv(room.whole, s.units, room.part, s.per)`, new: `exact.MulAddDiv(room.whole, s.units, 0, s.per)`,
 		pkg: "algorithm", killer: "TestLaws/gcra/law/E3-remaining-is-exact",
 	},
 	{

@@ -4,17 +4,17 @@ package mutants
 // file, its package, and the check that must fail.
 var sharedMutants = []mutant{
 	{
-		name: "arithmetic/products of 64 bits", file: "algorithm/arithmetic.go",
+		name: "arithmetic/products of 64 bits", file: "internal/exact/muldiv.go",
 		old: `bits.Div64(hi, lo, uint64(m))`, new: `lo/uint64(m), lo%uint64(m)`,
 		pkg: "algorithm", killer: "TestLawM8CostIsChargedOnce/gcra",
 	},
 	{
-		name: "arithmetic/a negative summand is taken for a large one", file: "algorithm/arithmetic.go",
+		name: "arithmetic/a negative summand is taken for a large one", file: "internal/exact/muldiv.go",
 		old: `hi += uint64(c>>63) + carry`, new: `hi += carry`,
 		pkg: "algorithm", killer: "TestLawE1TokenBucketEqualsGCRA",
 	},
 	{
-		name: "arithmetic/no carry between the halves", file: "algorithm/arithmetic.go",
+		name: "arithmetic/no carry between the halves", file: "internal/exact/muldiv.go",
 		old: `hi += uint64(c>>63) + carry`, new: "_ = carry\n\thi += uint64(c >> 63)",
 		pkg: "algorithm", killer: "TestLawE1TokenBucketEqualsGCRA",
 	},

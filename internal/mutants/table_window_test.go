@@ -55,7 +55,7 @@ var windowMutants = []mutant{
 
 	{
 		name: "sliding-counter/estimate rounded down", file: "algorithm/slidingcounter.go",
-		old: `return up(mulDiv(prev, left, c.period))`, new: "q, _ := mulDiv(prev, left, c.period)\n\treturn q",
+		old: `return exact.Up(exact.MulDiv(prev, left, c.period))`, new: "q, _ := exact.MulDiv(prev, left, c.period)\n\treturn q",
 		pkg: "algorithm", killer: "TestLawE6CounterErrorIsBounded", about: []string{"sliding-counter"},
 	},
 	{

@@ -51,7 +51,7 @@ end
 
 -- muldiv returns floor(a * b / m) and the remainder, for whole a, b >= 0 and
 -- 1 <= m < 2^45 with a quotient below 2^53. Where the product passes 2^53 it
--- takes b in limbs, the highest first. Go: mulDiv in algorithm/arithmetic.go.
+-- takes b in limbs, the highest first. Go: MulDiv in internal/exact/exact.go.
 local function muldiv(a, b, m)
   local product = a * b
   if product < 9007199254740992 then
