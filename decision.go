@@ -14,7 +14,7 @@ const Never = algorithm.Never
 // Decision is the answer of one limit. Durations are whole microseconds and
 // count from At.
 type Decision struct {
-	// Allowed says whether the cost was admitted, and so charged.
+	// Allowed reports whether the cost was admitted, and so charged.
 	Allowed bool
 	// Limit is the capacity: the most that a fresh key admits at once.
 	Limit int64
@@ -36,11 +36,27 @@ type Decision struct {
 	// At is the instant of the decision on the store's clock, in UTC. It is
 	// zero where there was no decision.
 	At time.Time
-	// Degraded says that the store did not decide this and a failure mode
+	// Degraded reports that the store did not decide this and a failure mode
 	// did; Cause is why.
 	Degraded bool
 	// Cause is the error that a failure mode stood in for, or nil.
 	Cause error
+}
+
+// ResetAt is the instant at which the key acts as if it had never been used: At and
+// ResetAfter. It is the zero Time where At is.
+func (d Decision) ResetAt() time.Time { return d.after(d.ResetAfter) }
+
+// RetryAt is the instant from which the same request is admitted if nobody else
+// asks: At and RetryAfter, and so At when allowed. It is the zero Time where no wait
+// helps and where At is zero.
+func (d Decision) RetryAt() time.Time { return d.after(d.RetryAfter) }
+
+func (d Decision) after(wait time.Duration) time.Time {
+	if d.At.IsZero() || wait == Never {
+		return time.Time{}
+	}
+	return d.At.Add(wait)
 }
 
 // set fills in d from the answer of a store, or leaves it as it is and returns
@@ -74,10 +90,10 @@ func (d *Decision) setDegraded(o algorithm.Outcome, at algorithm.Instant, cause,
 
 // Result is the answer of several limits asked at once.
 type Result struct {
-	// Allowed says whether every limit admitted its cost. Only then was
+	// Allowed reports whether every limit admitted its cost. Only then was
 	// anything charged.
 	Allowed bool
-	// Decisions has one Decision for each op, in their order. Where Allowed is
+	// Decisions has one Decision for each Ask, in their order. Where Allowed is
 	// false, a limit that alone would have admitted its cost says Allowed,
 	// with the numbers of a look: it was not charged.
 	Decisions []Decision

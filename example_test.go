@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -32,7 +33,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer states.Close()
-	limit, err := algorithm.NewGCRA(algorithm.PerMinute(100), 20)
+	limit, err := weir.ParseLimit("api", "gcra:100/1m,burst=20")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,11 +60,11 @@ func ExampleNew() {
 	perMinute := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerMinute(2)))
 
 	// Two limits for the same keys need two names.
-	reads, err := weir.New(states, perMinute, &weir.Options{Name: "reads"})
+	reads, err := weir.New(states, weir.Limit{Name: "reads", Algorithm: perMinute}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	writes, err := weir.New(states, perMinute, &weir.Options{Name: "writes"})
+	writes, err := weir.New(states, weir.Limit{Name: "writes", Algorithm: perMinute}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func ExampleNew() {
 	w, _ := writes.Allow(context.Background(), "user:7")
 	fmt.Println(r.Remaining, w.Remaining)
 
-	_, err = weir.New(nil, perMinute, nil)
+	_, err = weir.New(nil, weir.Limit{Name: "reads", Algorithm: perMinute}, nil)
 	fmt.Println(err, errors.Is(err, store.ErrInvalid))
 	// Output:
 	// 0 1
@@ -81,7 +82,7 @@ func ExampleNew() {
 func ExampleLimiter_Allow() {
 	states, mock := newExample()
 	defer states.Close()
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3)), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func ExampleLimiter_AllowN() {
 	states, _ := newExample()
 	defer states.Close()
 	// Tokens of a language model: 90,000 a minute, at most 40,000 at once.
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewTokenBucket(algorithm.PerMinute(90_000), 40_000)), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewTokenBucket(algorithm.PerMinute(90_000), 40_000))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func ExampleLimiter_AllowN() {
 func ExampleLimiter_Peek() {
 	states, _ := newExample()
 	defer states.Close()
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewSlidingLog(algorithm.PerHour(100))), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewSlidingLog(algorithm.PerHour(100)))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func ExampleLimiter_PeekN() {
 	states, _ := newExample()
 	defer states.Close()
 	// A queue: one start each 100 ms, at most 20 of them waiting or in service.
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewLeakyBucket(algorithm.PerSecond(10), 20)), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewLeakyBucket(algorithm.PerSecond(10), 20))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func ExampleLimiter_PeekN() {
 func ExampleLimiter_Reset() {
 	states, _ := newExample()
 	defer states.Close()
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(5))), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(5)))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func ExampleLimiter_Reset() {
 func ExampleLimiter_Close() {
 	states, _ := newExample()
 	defer states.Close()
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3)), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 3))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -211,36 +212,30 @@ func ExampleLimiter_Close() {
 	// true
 }
 
-// exampleOps are the limits of one request, for an address and for a user.
-func exampleOps() []store.Op {
-	return []store.Op{
-		{
-			Slot: store.Slot{
-				Key:       "203.0.113.7",
-				Limit:     "burst",
-				Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(10), 20)),
-			},
-			Request: algorithm.Request{Cost: 1},
-		},
-		{
-			Slot: store.Slot{
-				Key:       "user:7",
-				Limit:     "daily",
-				Algorithm: algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(2))),
-			},
-			Request: algorithm.Request{Cost: 1},
-		},
-	}
-}
+// The limits of one request, for an address and for a user.
+var (
+	burst = weir.Must(weir.ParseLimit("burst", "gcra:10/1s,burst=20"))
+	daily = weir.Must(weir.ParseLimit("daily", "fixed-window:2/24h"))
+)
 
-func ExampleNewTaker() {
+func ExampleLimit_For() {
 	states, _ := newExample()
 	defer states.Close()
-	taker, err := weir.NewTaker(states, nil)
+	limiter := weir.Must(weir.NewMultiLimiter(states, nil))
+	// One unit of the address, five of the user.
+	r, err := limiter.Take(context.Background(), burst.For("203.0.113.7"), daily.ForN("user:7", 5))
+	fmt.Println(r.Allowed, r.Decisions[1].RetryAfter == weir.Never, err)
+	// Output: false true <nil>
+}
+
+func ExampleNewMultiLimiter() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter, err := weir.NewMultiLimiter(states, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := taker.Take(context.Background(), exampleOps()...)
+	r, err := limiter.Take(context.Background(), burst.For("203.0.113.7"), daily.For("user:7"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -248,15 +243,12 @@ func ExampleNewTaker() {
 	// Output: true 19 1
 }
 
-func ExampleTaker_Take() {
+func ExampleMultiLimiter_Take() {
 	states, _ := newExample()
 	defer states.Close()
-	taker, err := weir.NewTaker(states, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	limiter := weir.Must(weir.NewMultiLimiter(states, nil))
 	for range 3 {
-		r, err := taker.Take(context.Background(), exampleOps()...)
+		r, err := limiter.Take(context.Background(), burst.For("203.0.113.7"), daily.For("user:7"))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -269,15 +261,12 @@ func ExampleTaker_Take() {
 	// false 18 0 binding: 1 12h0m0s
 }
 
-func ExampleTaker_Peek() {
+func ExampleMultiLimiter_Peek() {
 	states, _ := newExample()
 	defer states.Close()
-	taker, err := weir.NewTaker(states, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	limiter := weir.Must(weir.NewMultiLimiter(states, nil))
 	for range 2 {
-		r, err := taker.Peek(context.Background(), exampleOps()...)
+		r, err := limiter.Peek(context.Background(), burst.For("203.0.113.7"), daily.For("user:7"))
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -286,4 +275,71 @@ func ExampleTaker_Peek() {
 	// Output:
 	// true 1
 	// true 1
+}
+
+func ExampleMultiLimiter_Wait() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter := weir.Must(weir.NewMultiLimiter(states, nil))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	asks := []weir.Ask{burst.For("203.0.113.7"), daily.ForN("user:7", 2)}
+	r, err := limiter.Wait(ctx, asks...)
+	fmt.Println(r.Allowed, err)
+	_, err = limiter.Wait(ctx, asks...) // the next day is too far away
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// true <nil>
+	// true
+}
+
+func ExampleMultiLimiter_Reset() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter := weir.Must(weir.NewMultiLimiter(states, nil))
+	today := daily.ForN("user:7", 2)
+	r, _ := limiter.Take(context.Background(), today)
+	fmt.Println(r.Decisions[0].Remaining)
+	fmt.Println(limiter.Reset(context.Background(), today))
+	r, _ = limiter.Peek(context.Background(), today)
+	fmt.Println(r.Allowed)
+	// Output:
+	// 0
+	// <nil>
+	// true
+}
+
+func ExampleObservers() {
+	states, _ := newExample()
+	defer states.Close()
+	quiet := slog.New(slog.DiscardHandler)
+	limiter := weir.Must(weir.New(states, daily, &weir.Options{
+		Observer: weir.Observers(weir.NewLogObserver(quiet), printer{}),
+	}))
+	_, _ = limiter.AllowN(context.Background(), "user:7", 2)
+	_, _ = limiter.Peek(context.Background(), "user:7")
+	// Output:
+	// take of daily: allowed true, remaining 0
+	// peek of daily: allowed true, remaining 0
+}
+
+// printer is an Observer.
+type printer struct{}
+
+func (printer) Observe(_ context.Context, o weir.Observation) {
+	fmt.Printf("%v of %s: allowed %t, remaining %d\n", o.Kind, o.Limit, o.Decision.Allowed, o.Decision.Remaining)
+}
+
+func ExampleDecision_RetryAt() {
+	states, _ := newExample()
+	defer states.Close()
+	limiter := weir.Must(weir.New(states, daily, nil))
+	for range 3 {
+		d, _ := limiter.Allow(context.Background(), "user:7")
+		fmt.Println(d.RetryAt().Format(time.DateTime), "fresh at", d.ResetAt().Format(time.DateTime))
+	}
+	// Output:
+	// 2026-01-01 12:00:00 fresh at 2026-01-02 00:00:00
+	// 2026-01-01 12:00:00 fresh at 2026-01-02 00:00:00
+	// 2026-01-02 00:00:00 fresh at 2026-01-02 00:00:00
 }

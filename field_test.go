@@ -170,7 +170,7 @@ func TestReloadOfTheSameLimitRefillsNothing(t *testing.T) {
 		if err := l.Close(); err != nil { // the old one is closed, its states stay
 			t.Fatal(err)
 		}
-		if _, err := weir.New(s, nil, nil); err == nil {
+		if _, err := weir.New(s, weir.Limit{Name: "limit"}, nil); err == nil {
 			t.Fatal("a limit that cannot be built is built")
 		}
 	}
@@ -200,10 +200,10 @@ func TestRulesAreToldApartByStructureNotByJoinedText(t *testing.T) {
 func TestRulesThatMatchTheSameRequestCountForThemselves(t *testing.T) {
 	for _, rules := range [][2]string{{"fixed-window:1000/1m", "fixed-window:10/1m"}, {"fixed-window:10/1m", "fixed-window:20/1m"}} {
 		clk := &movable{midnight}
-		taker := newTaker(t, newMemory(t, &memorystore.Options{Clock: clk}))
+		multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: clk}))
 		passed := 0
 		for range 12 {
-			if take(t, taker, op(t, "k", rules[0], 1), op(t, "k", rules[1], 1)).Allowed {
+			if take(t, multi, ask(t, "k", rules[0], 1), ask(t, "k", rules[1], 1)).Allowed {
 				passed++
 			}
 		}
@@ -219,16 +219,16 @@ func TestRequestRefusedByTheShortLimitIsNotChargedToTheLongOne(t *testing.T) {
 	minute, half := "fixed-window:10/1m", "fixed-window:30/30m"
 	for _, order := range [][2]string{{minute, half}, {half, minute}} {
 		clk := &movable{midnight}
-		taker := newTaker(t, newMemory(t, &memorystore.Options{Clock: clk}))
+		multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: clk}))
 		for i, step := range []struct{ requests, admitted, long int64 }{{16, 10, 20}, {15, 10, 10}, {15, 10, 0}, {5, 0, 0}} {
 			clk.at(time.Duration(i) * time.Minute)
 			passed := int64(0)
 			for range step.requests {
-				if take(t, taker, op(t, "k", order[0], 1), op(t, "k", order[1], 1)).Allowed {
+				if take(t, multi, ask(t, "k", order[0], 1), ask(t, "k", order[1], 1)).Allowed {
 					passed++
 				}
 			}
-			left := take(t, taker, op(t, "k", half, 0)).Decisions[0].Remaining
+			left := take(t, multi, ask(t, "k", half, 0)).Decisions[0].Remaining
 			if passed != step.admitted || left != step.long {
 				t.Errorf("%v, minute %d: %d admitted, the long limit has %d left; want %d, %d", order, i, passed, left, step.admitted, step.long)
 			}
@@ -240,19 +240,19 @@ func TestRequestRefusedByTheShortLimitIsNotChargedToTheLongOne(t *testing.T) {
 // the hour. langfuse/langfuse PR 14175
 func TestRequestRefusedByTheLongLimitBlamesItAndSparesTheShortOne(t *testing.T) {
 	clk := &movable{midnight}
-	taker := newTaker(t, newMemory(t, &memorystore.Options{Clock: clk}))
-	both := []store.Op{op(t, "k", "fixed-window:10/1h", 1), op(t, "k", "fixed-window:20/24h", 1)}
+	multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: clk}))
+	both := []weir.Ask{ask(t, "k", "fixed-window:10/1h", 1), ask(t, "k", "fixed-window:20/24h", 1)}
 	for hour := range 2 {
 		clk.at(time.Duration(hour) * time.Hour)
 		for range 10 {
-			if !take(t, taker, both...).Allowed {
+			if !take(t, multi, both...).Allowed {
 				t.Fatal("a limit that is not used up denies")
 			}
 		}
 	}
 	clk.at(7260 * time.Second)
 	for range 15 {
-		r := take(t, taker, both...)
+		r := take(t, multi, both...)
 		if r.Allowed || r.Binding != 1 || r.RetryAfter != 79140*time.Second || r.Decisions[0].Remaining != 10 {
 			t.Fatalf("got %+v", r)
 		}

@@ -30,104 +30,113 @@ import (
 // size. Time is the store's clock.
 type Limiter struct {
 	guard
-	bound   store.Bound // nil if the store does not offer one
-	slot    store.Slot  // without a key
-	most    int64       // the largest cost that a fresh key admits
-	observe func(Observation)
-	ops     sync.Pool // of *[1]store.Op
-	lines   lines     // of those who Wait
-	closed  atomic.Bool
-	done    chan struct{} // closed with it
+	bound    store.Bound // nil if the store has none
+	slot     store.Slot  // without a key
+	capacity int64       // the largest cost that a fresh key admits
+	observer Observer
+	names    *store.Names // of the store; nil if it has none
+	ops      sync.Pool    // of *[1]store.Op
+	queues   queues       // of the calls to Wait
+	closed   atomic.Bool
+	done     chan struct{} // closed with it
 }
 
-// New returns a Limiter that runs algorithm a on store s. The store stays the
-// caller's: it may serve any number of Limiters and Takers, and is closed by its
-// owner. Limiters with the same Options.Name and kind of algorithm on one store
-// share their states; one made anew with other parameters runs on from them.
+// New returns a Limiter for limit l on store s. The store stays the caller's: it may
+// serve any number of limiters, and is closed by its owner. Limiters of one limit on
+// one store share their states. One built anew with other parameters runs on from
+// the states: close the old one first, or set Options.Replaces. Otherwise a second
+// limit of the same name with another kind or other parameters is refused, where the
+// store remembers names, as the stores of this project do for their process.
 //
-// A nil store or algorithm, and an option outside its bounds, give an error that
-// matches store.ErrInvalid.
-func New(s store.Store, a algorithm.Algorithm, opts *Options) (*Limiter, error) {
+// A nil store, a limit without a name or an algorithm, and an option outside its
+// bounds give an error that matches store.ErrInvalid.
+func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
 	if err := checkStore("store", s); err != nil {
 		return nil, err
 	}
-	if err := store.ValidateLimit(a); err != nil {
+	if err := l.check(-1); err != nil {
 		return nil, err
 	}
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{
-		guard:   newGuard(s, opts),
-		slot:    store.Slot{Limit: opts.Name, Algorithm: a},
-		observe: opts.Observe,
-		done:    make(chan struct{}),
+	limiter := &Limiter{
+		guard:    newGuard(s, opts),
+		slot:     store.Slot{Limit: l.Name, Algorithm: l.Algorithm},
+		observer: opts.Observer,
+		names:    store.FeaturesOf(s).Names,
+		done:     make(chan struct{}),
 	}
-	_, fresh := a.Step(algorithm.State{}, 0, algorithm.Request{})
-	l.most = fresh.Limit
-	l.ops.New = func() any { return new([1]store.Op) }
-	if binder, offered := l.store.(store.Binder); offered && l.timeout == 0 {
-		bound, err := binder.Bind(opts.Name, a)
+	_, fresh := l.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
+	limiter.capacity = fresh.Limit
+	limiter.ops.New = func() any { return new([1]store.Op) }
+	if bind := store.FeaturesOf(limiter.store).Bind; bind != nil && limiter.timeout == 0 {
+		bound, err := bind(l.Name, l.Algorithm)
 		if err != nil {
 			return nil, err
 		}
-		l.bound = bound
+		limiter.bound = bound
 	}
-	return l, nil
+	if limiter.names != nil {
+		if err := limiter.names.Claim(l.Name, l.Algorithm.Spec(), opts.Replaces); err != nil {
+			return nil, err
+		}
+	}
+	return limiter, nil
 }
 
 // Allow asks for one unit.
 func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
-	err = l.take(ctx, "Allow", key, algorithm.Request{Cost: 1}, &d)
+	err = l.take(ctx, key, algorithm.Request{Cost: 1}, &d)
 	return d, err
 }
 
 // AllowN asks for n units, all or none. 0 is a look, like Peek. Above the limit
 // the answer is always a denial with RetryAfter Never; below 0 it is an error.
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.take(ctx, "AllowN", key, algorithm.Request{Cost: n}, &d)
+	err = l.take(ctx, key, algorithm.Request{Cost: n}, &d)
 	return d, err
 }
 
 // Peek tells how the key stands: Remaining is what it could take now. It
 // changes nothing and is always Allowed.
 func (l *Limiter) Peek(ctx context.Context, key string) (d Decision, err error) {
-	err = l.ask(ctx, "Peek", key, algorithm.Request{}, false, &d)
+	err = l.ask(ctx, KindPeek, key, algorithm.Request{}, &d)
 	return d, err
 }
 
 // PeekN tells what AllowN would answer now, and changes nothing.
 func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.ask(ctx, "PeekN", key, algorithm.Request{Cost: n}, false, &d)
+	err = l.ask(ctx, KindPeek, key, algorithm.Request{Cost: n}, &d)
 	return d, err
 }
 
-// take is ask on the path that matters: nobody observes, and the store offers a
+// take is ask on the path that matters: nobody observes, and the store has a
 // Bound. It writes the answer to where the caller wants it, since to copy a
 // Decision from function to function costs as much as to make it.
-func (l *Limiter) take(ctx context.Context, verb, key string, r algorithm.Request, d *Decision) error {
-	if l.bound == nil || l.observe != nil || l.closed.Load() {
-		return l.ask(ctx, verb, key, r, true, d)
+func (l *Limiter) take(ctx context.Context, key string, r algorithm.Request, d *Decision) error {
+	if l.bound == nil || l.observer != nil || l.closed.Load() {
+		return l.ask(ctx, KindTake, key, r, d)
 	}
 	err := d.set(l.bound.Apply(ctx, key, r))
-	if err != nil && l.mode != Closed {
+	if err != nil && l.mode != FailClosed {
 		return l.decideOps(ctx, key, r, true, err, d)
 	}
 	return err
 }
 
 // ask is decide, observed.
-func (l *Limiter) ask(ctx context.Context, verb, key string, r algorithm.Request, take bool, d *Decision) error {
-	if l.observe == nil {
-		return l.decide(ctx, key, r, take, d)
+func (l *Limiter) ask(ctx context.Context, kind Kind, key string, r algorithm.Request, d *Decision) error {
+	if l.observer == nil {
+		return l.decide(ctx, key, r, kind != KindPeek, d)
 	}
 	start := time.Now()
-	err := l.decide(ctx, key, r, take, d)
-	l.observe(Observation{
-		Verb: verb, Limit: l.slot.Limit, Key: key, Cost: r.Cost,
+	err := l.decide(ctx, key, r, kind != KindPeek, d)
+	l.observer.Observe(ctx, Observation{
+		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost,
 		Decision: *d, Err: err, Took: time.Since(start),
 	})
 	return err
@@ -146,13 +155,13 @@ func (l *Limiter) decide(ctx context.Context, key string, r algorithm.Request, t
 	} else {
 		err = d.set(l.bound.Peek(ctx, key, r))
 	}
-	if err != nil && l.mode != Closed {
+	if err != nil && l.mode != FailClosed {
 		return l.decideOps(ctx, key, r, take, err, d)
 	}
 	return err
 }
 
-// decideOps goes the way of several ops: to a store that offers no Bound, or,
+// decideOps goes the way of several ops: to a store that has no Bound, or,
 // where that has failed already, to what stands in for it. An op handed to an
 // interface moves to the heap, so it comes from a pool.
 func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request, take bool, failed error, d *Decision) error {
@@ -166,7 +175,7 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 	var at algorithm.Instant
 	var cause, err error
 	if failed != nil {
-		at, _, cause, err = l.stand(ctx, ops[:], take, failed)
+		at, _, cause, err = l.fallback(ctx, ops[:], take, failed)
 	} else {
 		at, _, cause, err = l.guard.ask(ctx, ops[:], take)
 	}
@@ -175,6 +184,15 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 
 // Reset makes the key fresh. It is idempotent.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
+	start := time.Now()
+	err := l.resetKey(ctx, key)
+	if l.observer != nil {
+		l.observer.Observe(ctx, Observation{Kind: KindReset, Limit: l.slot.Limit, Key: key, Err: err, Took: time.Since(start)})
+	}
+	return err
+}
+
+func (l *Limiter) resetKey(ctx context.Context, key string) error {
 	if l.closed.Load() {
 		return store.ErrClosed
 	}
@@ -188,6 +206,9 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 func (l *Limiter) Close() error {
 	if !l.closed.Swap(true) {
 		close(l.done)
+		if l.names != nil {
+			l.names.Release(l.slot.Limit, l.slot.Algorithm.Spec())
+		}
 	}
 	return nil
 }

@@ -48,16 +48,25 @@ func newMemory(t tb, opts *memorystore.Options) *memorystore.Store {
 	return s
 }
 
-// withoutBind hides that a store offers store.Binder.
+// withoutBind hides the features of a store.
 func withoutBind(s store.Store) store.Store { return struct{ store.Store }{s} }
 
 func newLimiter(t tb, s store.Store, a algorithm.Algorithm, name string) *weir.Limiter {
 	t.Helper()
-	l, err := weir.New(s, a, &weir.Options{Name: name})
+	if name == "" {
+		name = "limit"
+	}
+	l, err := weir.New(s, weir.Limit{Name: name, Algorithm: a}, &weir.Options{Replaces: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// limit is the limit of a spec; the spec is also its name.
+func limit(t tb, spec string) weir.Limit {
+	t.Helper()
+	return weir.Limit{Name: spec, Algorithm: parse(t, spec)}
 }
 
 func parse(t tb, spec string) algorithm.Algorithm {
@@ -250,7 +259,7 @@ func TestLimiterErrorsAreNoDecisions(t *testing.T) {
 		for verb, ask := range verbs(background, "secret key", 1) {
 			must(verb+" after Close of the store", store.ErrClosed, ask)
 		}
-		if _, err := weir.New(s, parse(t, "gcra:1/1s"), nil); err != nil && !errors.Is(err, store.ErrClosed) {
+		if _, err := weir.New(s, limit(t, "gcra:1/1s"), nil); err != nil && !errors.Is(err, store.ErrClosed) {
 			t.Errorf("New on a closed store: %v", err)
 		}
 	})
@@ -261,20 +270,19 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	a := parse(t, "gcra:5/1s")
 	var noStore *memorystore.Store
 	var noAlgorithm *algorithm.GCRA
-	long := &weir.Options{Name: strings.Repeat("n", 201)}
 	for what, c := range map[string]struct {
 		s     store.Store
-		a     algorithm.Algorithm
-		opts  *weir.Options
+		l     weir.Limit
 		parts []string
 	}{
-		"no store":                 {nil, a, nil, []string{"store", "nil"}},
-		"a nil pointer to a store": {noStore, a, nil, []string{"store", "nil"}},
-		"no algorithm":             {s, nil, nil, []string{"Slot.Algorithm", "nil"}},
-		"a nil pointer to one":     {s, noAlgorithm, nil, []string{"Slot.Algorithm", "nil"}},
-		"a long name":              {s, a, long, []string{"Options.Name", "201", "0 to 200 bytes"}},
+		"no store":                 {nil, weir.Limit{Name: "n", Algorithm: a}, []string{"store", "nil"}},
+		"a nil pointer to a store": {noStore, weir.Limit{Name: "n", Algorithm: a}, []string{"store", "nil"}},
+		"no algorithm":             {s, weir.Limit{Name: "n"}, []string{"Slot.Algorithm", "nil"}},
+		"a nil pointer to one":     {s, weir.Limit{Name: "n", Algorithm: noAlgorithm}, []string{"Slot.Algorithm", "nil"}},
+		"a long name":              {s, weir.Limit{Name: strings.Repeat("n", 201), Algorithm: a}, []string{"Limit.Name", "201", "1 to 200 bytes"}},
+		"no name":                  {s, weir.Limit{Algorithm: a}, []string{"Limit.Name", "0 bytes", "1 to 200 bytes"}},
 	} {
-		l, err := weir.New(c.s, c.a, c.opts)
+		l, err := weir.New(c.s, c.l, nil)
 		if !errors.Is(err, store.ErrInvalid) || l != nil {
 			t.Errorf("%s: %v, error %v", what, l, err)
 			continue
@@ -285,7 +293,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "n", strings.Repeat("n", 200), "any {name}: \x00\xff"} {
+	for _, name := range []string{"n", strings.Repeat("n", 200), "any {name}: \x00\xff"} {
 		l := newLimiter(t, s, a, name)
 		if d, err := l.Allow(background, "a"); err != nil || d.Remaining != 4 {
 			t.Errorf("name %q: %+v, error %v", name, d, err)
@@ -338,10 +346,7 @@ func (s *spy) Peek(ctx context.Context, ops []store.Op) (algorithm.Instant, erro
 func TestErrorOfTheStoreIsPassedOn(t *testing.T) {
 	s := &spy{Store: newMemory(t, nil)}
 	l := newLimiter(t, s, parse(t, "gcra:5/1s"), "")
-	taker, err := weir.NewTaker(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	multi := newMulti(t, s)
 	for _, fail := range []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrFull, store.ErrCorrupt} {
 		s.fail = fmt.Errorf("mystore: apply: %w", fail)
 		for _, ask := range []func(context.Context, string) (weir.Decision, error){l.Allow, l.Peek} {
@@ -349,9 +354,8 @@ func TestErrorOfTheStoreIsPassedOn(t *testing.T) {
 				t.Errorf("%+v, error %v; want no decision and %v", d, err, fail)
 			}
 		}
-		op := store.Op{Slot: store.Slot{Key: "a", Algorithm: parse(t, "gcra:5/1s")}, Request: algorithm.Request{Cost: 1}}
-		for _, ask := range []func(context.Context, ...store.Op) (weir.Result, error){taker.Take, taker.Peek} {
-			if r, err := ask(background, op); !errors.Is(err, fail) || r.Allowed || r.Decisions != nil {
+		for _, call := range []func(context.Context, ...weir.Ask) (weir.Result, error){multi.Take, multi.Peek} {
+			if r, err := call(background, ask(t, "a", "gcra:5/1s", 1)); !errors.Is(err, fail) || r.Allowed || r.Decisions != nil {
 				t.Errorf("%+v, error %v; want no decision and %v", r, err, fail)
 			}
 		}

@@ -3,40 +3,95 @@ package weir
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
 )
 
-// Observation is what an observer sees of one op: a Limiter makes one for each
-// call, a Taker one for each op of a call.
+// Observer sees decisions and errors, and cannot change them. It is called on the
+// caller's goroutine after the answer is known, so it must be quick; it is called
+// concurrently.
+type Observer interface {
+	// Observe gets the context of the call and what came of it: once for each call
+	// of a Limiter, and once for each Ask of a MultiLimiter, in their order.
+	Observe(ctx context.Context, o Observation)
+}
+
+// Observation is what an Observer sees of one limit in one call.
 type Observation struct {
-	// Verb is the method that was called, such as "AllowN" or "Take".
-	Verb string
+	// Kind is what was called.
+	Kind Kind
 	// Limit is the name of the limit, and Key whom it was about. Keys are often
 	// personal data: think before writing them down.
 	Limit, Key string
 	// Cost is what was asked for.
 	Cost int64
-	// Decision is the answer; in a Take that was refused, of this op alone.
+	// Decision is the answer; in a Take that was refused, of this limit alone. A
+	// Reset has none.
 	Decision Decision
 	// Err is the error that was returned instead, or nil.
 	Err error
-	// Took is how long the call took, on the wall clock of this process.
+	// Took is how long the call took, on the wall clock of this process. For a Wait
+	// that asked several times it is the last one.
 	Took time.Duration
 }
 
-// NewLogObserver returns an Options.Observe that logs what an operator must
-// hear of and would otherwise not: errors (level Error) and degraded decisions
-// (level Warn). Keys are not logged.
+// Kind is what a Limiter or MultiLimiter was asked to do.
+type Kind int
+
+const (
+	// KindTake is Allow, AllowN and Take.
+	KindTake Kind = iota
+	// KindPeek is Peek and PeekN.
+	KindPeek
+	// KindWait is Wait and WaitN, once for each time that the store is asked.
+	KindWait
+	// KindReset is Reset.
+	KindReset
+)
+
+// String returns "take", "peek", "wait" or "reset".
+func (k Kind) String() string {
+	if names := [...]string{"take", "peek", "wait", "reset"}; k >= 0 && int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Observers returns an Observer that calls each of all in turn. nil ones are left
+// out; it returns nil where none is left, and the one where one is.
+func Observers(all ...Observer) Observer {
+	all = slices.DeleteFunc(slices.Clone(all), func(o Observer) bool { return o == nil })
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return observers(all)
+}
+
+type observers []Observer
+
+func (all observers) Observe(ctx context.Context, o Observation) {
+	for _, each := range all {
+		each.Observe(ctx, o)
+	}
+}
+
+// NewLogObserver returns an Observer that logs errors (level Error), degraded
+// decisions (level Warn) and every other decision (level Debug). Keys are not
+// logged. Where the Logger does not want Debug, a decision costs one question to
+// it. log must not be nil.
 //
-// A store that is down fails every request; so each of the two is logged at most
-// once a second, after a burst of five, by a limit of this package, and a line
-// says how many were left out before it. Nothing is lost of the first ones.
-func NewLogObserver(log *slog.Logger) func(Observation) {
-	o := &logObserver{log: log, clock: time.Now}
-	return o.observe
+// A store that is down fails every request; so each of errors and degraded
+// decisions is logged at most once a second, after a burst of five, by a limit of
+// this package, and a line says how many were left out before it. The first five
+// are all logged. Debug lines are not limited.
+func NewLogObserver(log *slog.Logger) Observer {
+	return &logObserver{log: log, clock: time.Now}
 }
 
 type logObserver struct {
@@ -48,7 +103,7 @@ type logObserver struct {
 	warned lineLimit
 }
 
-// lineLimit limits the lines of one kind. It is the pure function, without a
+// lineLimit limits the lines of one level. It is the pure function, without a
 // store.
 type lineLimit struct {
 	state   algorithm.State
@@ -73,28 +128,49 @@ func (l *lineLimit) next(now time.Time) (dropped int64, write bool) {
 	return dropped, true
 }
 
-// callers are the errors of a context that has ended.
-var callers = []error{context.Canceled, context.DeadlineExceeded}
+// contextErrors are the errors of a context that has ended.
+var contextErrors = []error{context.Canceled, context.DeadlineExceeded}
 
-func (o *logObserver) observe(seen Observation) {
+// Observe implements Observer.
+func (o *logObserver) Observe(ctx context.Context, seen Observation) {
 	switch {
-	case isAny(seen.Err, callers) && !isFailure(seen.Err): // a caller who went away is no incident
+	case isAny(seen.Err, contextErrors) && !isFailure(seen.Err): // a caller who went away is no incident
+		o.debug(ctx, seen, seen.Err)
 	case seen.Err != nil:
-		o.write(&o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)
+		o.write(ctx, &o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)
 	case seen.Decision.Degraded:
-		o.write(&o.warned, slog.LevelWarn, "rate limit: decided without the store", seen, seen.Decision.Cause)
+		o.write(ctx, &o.warned, slog.LevelWarn, "rate limit: decided without the store", seen, seen.Decision.Cause)
+	default:
+		o.debug(ctx, seen, nil)
 	}
 }
 
-func (o *logObserver) write(limit *lineLimit, level slog.Level, text string, seen Observation, err error) {
+func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Level, text string, seen Observation, err error) {
 	o.mu.Lock()
 	dropped, write := limit.next(o.clock())
 	o.mu.Unlock()
 	if !write {
 		return
 	}
-	o.log.LogAttrs(context.Background(), level, text,
-		slog.String("verb", seen.Verb), slog.String("limit", seen.Limit),
+	o.log.LogAttrs(ctx, level, text,
+		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit),
 		slog.Bool("allowed", seen.Decision.Allowed), slog.Any("error", err),
 		slog.Duration("took", seen.Took), slog.Int64("left_out", dropped))
+}
+
+// debug logs a decision. The look at the level comes first: it spares the fields.
+func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
+	if !o.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	d := &seen.Decision
+	attrs := []slog.Attr{
+		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), slog.Int64("cost", seen.Cost),
+		slog.Bool("allowed", d.Allowed), slog.Int64("remaining", d.Remaining), slog.Duration("retry_after", d.RetryAfter),
+		slog.Duration("took", seen.Took),
+	}
+	if err != nil {
+		attrs = append(attrs, slog.Any("error", err))
+	}
+	o.log.LogAttrs(ctx, slog.LevelDebug, "rate limit: decided", attrs...)
 }

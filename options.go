@@ -1,27 +1,20 @@
 package weir
 
 import (
-	"reflect"
-	"strconv"
 	"time"
 
+	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 )
 
-// Options are the optional settings of a Limiter or a Taker. nil means all
+// Options are the optional settings of a Limiter or a MultiLimiter. nil means all
 // defaults.
 type Options struct {
-	// Name names the limit of a Limiter in the store. Limiters on one store with
-	// the same Name and the same kind of algorithm share their states; give two
-	// limits for the same keys two names. "" is a name. At most 200 bytes. A
-	// Taker has none: each op names its limit.
-	Name string
-
-	// OnFailure says what to answer when the store cannot. The default, Closed,
+	// OnFailure says what to answer when the store cannot. The default, FailClosed,
 	// returns the error.
 	OnFailure FailureMode
 
-	// Local is the store that OnFailure: Local asks; needed there, and refused
+	// Local is the store that OnFailure: FailLocal asks; needed there, and refused
 	// in the other modes. It stays the caller's.
 	Local store.Store
 
@@ -30,27 +23,26 @@ type Options struct {
 	// as one in memory, has no time-out.
 	Timeout time.Duration
 
-	// Observe, where it is not nil, is called after each decision and each
-	// error, on the caller's goroutine: it sees and cannot change. It must be
-	// safe for concurrent use, and quick. See NewLogObserver.
-	Observe func(Observation)
+	// Observer, where it is not nil, sees each decision and each error. See
+	// Observers for several, and NewLogObserver.
+	Observer Observer
+
+	// Replaces lets a Limiter take the place of one with the same name but another
+	// kind or other parameters on the same store, as a new configuration does.
+	// Without it New refuses the second of the two. A MultiLimiter ignores it: its
+	// asks bring their limits along.
+	Replaces bool
 }
 
-const (
-	maxName        = 200
-	defaultTimeout = 100 * time.Millisecond
-)
+const defaultTimeout = 100 * time.Millisecond
 
 func (o *Options) check() error {
-	if len(o.Name) > maxName {
-		return refuse("length of Options.Name", strconv.Itoa(len(o.Name)), "0 to "+strconv.Itoa(maxName)+" bytes")
+	if o.OnFailure < FailClosed || o.OnFailure > FailLocal {
+		return refuse("Options.OnFailure", o.OnFailure.String(), "FailClosed, FailOpen or FailLocal")
 	}
-	if o.OnFailure < Closed || o.OnFailure > Local {
-		return refuse("Options.OnFailure", o.OnFailure.String(), "Closed, Open or Local")
-	}
-	if given := o.Local != nil; given != (o.OnFailure == Local) {
+	if given := o.Local != nil; given != (o.OnFailure == FailLocal) {
 		return refuse("Options.Local", map[bool]string{false: "nil", true: "a store"}[given],
-			"a store with OnFailure: Local, and nil without")
+			"a store with OnFailure: FailLocal, and nil without")
 	}
 	if o.Local != nil {
 		if err := checkStore("Options.Local", o.Local); err != nil {
@@ -60,12 +52,15 @@ func (o *Options) check() error {
 	if o.Timeout < 0 {
 		return refuse("Options.Timeout", o.Timeout.String(), "0 (100ms) or more")
 	}
+	if o.Observer != nil && nilcheck.IsNil(o.Observer) {
+		return refuse("Options.Observer", "a nil pointer", "an observer, or nil")
+	}
 	return nil
 }
 
 // checkStore refuses no store, and a nil pointer to one.
 func checkStore(field string, s store.Store) error {
-	if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if nilcheck.IsNil(s) {
 		return refuse(field, "nil", "a store")
 	}
 	return nil

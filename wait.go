@@ -1,11 +1,11 @@
 package weir
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -16,7 +16,8 @@ import (
 // the context where waiting would have outlasted it (context.DeadlineExceeded)
 // or where it ended, and ErrNeverAdmitted or ErrQueueFull where those are why.
 type WaitError struct {
-	// Decision is the last answer of the limit; zero if it was not asked.
+	// Decision is the last answer of the limit, of the binding one where there are
+	// several; zero if no limit was asked.
 	Decision Decision
 	// Cause is why.
 	Cause error
@@ -32,22 +33,20 @@ var (
 	ErrNeverAdmitted = errors.New("the cost exceeds the limit")
 	// ErrQueueFull: the leaky bucket holds as much as it can.
 	ErrQueueFull = errors.New("the queue is full")
-	// errTooLate: the answer cannot come before the deadline of the context.
-	errTooLate = fmt.Errorf("the wait would outlast the deadline: %w", context.DeadlineExceeded)
 )
 
 // Wait is WaitN for one unit.
 func (l *Limiter) Wait(ctx context.Context, key string) (Decision, error) {
-	return l.wait(ctx, "Wait", key, 1)
+	return l.WaitN(ctx, key, 1)
 }
 
 // WaitN takes n units as soon as they are admitted, and blocks until then. It
-// never returns early, and returns at once when it cannot succeed: with a
+// never returns early, and returns immediately when it cannot succeed: with a
 // *WaitError where n exceeds the limit, or where the deadline of ctx comes
 // first; nothing is taken then. A ctx that has ended is honoured before anything
 // is taken. 0 is a look, and waits for nothing. Other errors are those of AllowN.
 //
-// Those who wait in this process for one key form a queue, first come first
+// The calls that wait in this process for one key form a queue, first come first
 // served: only the first asks the store, so a thousand of them cost about a
 // thousand calls. A small cost waits behind a large one. Across processes there
 // is no order. AllowN does not queue and may come between.
@@ -59,226 +58,167 @@ func (l *Limiter) Wait(ctx context.Context, key string) (Decision, error) {
 // Waiting counts on the clock of this process, from the answer of the store:
 // with a store on an injected clock that stands still, it waits forever.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, error) {
-	return l.wait(ctx, "WaitN", key, n)
-}
-
-func (l *Limiter) wait(ctx context.Context, verb, key string, n int64) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, &WaitError{Cause: err}
 	}
+	r := algorithm.Request{Cost: n}
+	var d Decision
 	if n == 0 { // a look waits for nothing
-		var d Decision
-		err := l.ask(ctx, verb, key, algorithm.Request{}, true, &d)
+		err := l.ask(ctx, KindWait, key, r, &d)
 		return d, err
 	}
-	if _, queues := l.slot.Algorithm.(algorithm.Queue); queues {
-		return l.waitDelay(ctx, verb, key, n)
+	if isQueue(l.slot.Algorithm) {
+		return l.waitDelay(ctx, key, n)
 	}
 	// What is refused in any case must not have to queue for it.
-	if err := errors.Join(store.ValidateKey(0, key), store.ValidateRequest(0, algorithm.Request{Cost: n})); err != nil {
+	if err := errors.Join(store.ValidateKey(0, key), store.ValidateRequest(0, r)); err != nil {
 		return Decision{}, err
 	}
-	if n > l.most {
-		var d Decision
-		if err := l.ask(ctx, verb, key, algorithm.Request{Cost: n}, false, &d); err != nil {
+	if n > l.capacity {
+		if err := l.ask(ctx, KindWait, key, r, &d); err != nil {
 			return d, err
 		}
 		return d, &WaitError{d, ErrNeverAdmitted}
 	}
-	me, err := l.lines.join(ctx, l.done, key)
+	slot := l.slot
+	slot.Key = key
+	me, err := l.queues.join(ctx, l.done, slot.ID())
 	if err != nil {
 		return Decision{}, &WaitError{Cause: err}
 	}
-	defer l.lines.leave(me)
-	if err := ctx.Err(); err != nil { // it ended as the turn came
-		return Decision{}, &WaitError{Cause: err}
-	}
+	defer l.queues.leave(me)
 	for {
-		var d Decision
-		if err := l.ask(ctx, verb, key, algorithm.Request{Cost: n}, true, &d); err != nil || d.Allowed {
+		d = Decision{}
+		if err := l.ask(ctx, KindWait, key, r, &d); err != nil || d.Allowed {
 			return d, err
 		}
 		if d.RetryAfter == Never {
 			return d, &WaitError{d, ErrNeverAdmitted}
 		}
-		if err := l.lines.sleep(ctx, l.done, me, d.RetryAfter); err != nil {
+		if err := l.queues.sleep(ctx, l.done, d.RetryAfter, me); err != nil {
 			return d, &WaitError{d, err}
 		}
 	}
 }
 
 // waitDelay waits on a limit that is a queue itself.
-func (l *Limiter) waitDelay(ctx context.Context, verb, key string, n int64) (Decision, error) {
-	r := algorithm.Request{Cost: n}
-	if deadline, has := ctx.Deadline(); has {
-		r.MaxDelay = max(time.Until(deadline), 1) // 1 ns: no delay at all
-	}
+func (l *Limiter) waitDelay(ctx context.Context, key string, n int64) (Decision, error) {
+	r := algorithm.Request{Cost: n, MaxDelay: timeLeft(ctx)}
 	var d Decision
-	if err := l.ask(ctx, verb, key, r, true, &d); err != nil {
+	if err := l.ask(ctx, KindWait, key, r, &d); err != nil {
 		return d, err
 	}
+	if !d.Allowed {
+		return d, &WaitError{d, queueError(d, n)}
+	}
+	if err := sleep(ctx, l.done, d.Delay); err != nil {
+		return d, &WaitError{d, err}
+	}
+	return d, nil
+}
+
+// isQueue reports whether an algorithm is a queue itself.
+func isQueue(a algorithm.Algorithm) bool {
+	_, is := a.(algorithm.Queue)
+	return is
+}
+
+// timeLeft returns the MaxDelay of a caller who waits: the time until its deadline,
+// at least 1 ns (no delay), and 0 (no bound) where it has none.
+func timeLeft(ctx context.Context) time.Duration {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return 0
+	}
+	return max(time.Until(deadline), 1)
+}
+
+// queueError says why a limit that is a queue denied a cost.
+func queueError(d Decision, cost int64) error {
 	switch {
-	case d.Allowed:
-		if err := sleep(ctx, l.done, d.Delay); err != nil {
-			return d, &WaitError{d, err}
-		}
-		return d, nil
 	case d.RetryAfter == Never:
-		return d, &WaitError{d, ErrNeverAdmitted}
-	case n <= d.Remaining:
-		return d, &WaitError{d, errTooLate} // there is room, but not in time
+		return ErrNeverAdmitted
+	case cost <= d.Remaining:
+		return errTooLate // there is room, but not in time
 	}
-	return d, &WaitError{d, ErrQueueFull}
+	return ErrQueueFull
 }
 
-// sleep waits for d, or until ctx ends or the limiter is closed, and returns
-// that as an error.
-func sleep(ctx context.Context, closed <-chan struct{}, d time.Duration) error {
-	if d <= 0 {
-		return nil
+// Wait takes what all asks ask for as soon as every limit admits it, all or nothing,
+// and blocks until then. It is WaitN of a Limiter for several limits: it never
+// returns early, and returns immediately, with a *WaitError and with nothing taken,
+// when it cannot succeed. The calls that wait in this process form a queue for each
+// key and limit that they name, and ask when they are the first in all of theirs. A
+// limit that is an algorithm.Queue, as the leaky bucket is, has no such queue: its
+// Delay is waited for in the end, and where it is full or its turn would come after
+// the deadline of ctx, Wait returns immediately.
+func (m *MultiLimiter) Wait(ctx context.Context, asks ...Ask) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, &WaitError{Cause: err}
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-closed:
-		return store.ErrClosed
+	ops, err := opsOf(asks)
+	if err == nil {
+		err = store.Validate(ops)
 	}
-}
-
-// lines are the queues of those who wait, one for each key.
-type lines struct {
-	mu  sync.Mutex
-	all map[string]*line
-}
-
-// line is the queue for one key. Its first waiter has the turn.
-type line struct {
-	key     string
-	waiters list.List // of *waiter
-	until   time.Time // when the first one asks next; zero while it asks
-	// earliest is not after any deadline of those behind the first; zero if
-	// they have none. It spares most looks through the line.
-	earliest time.Time
-}
-
-type waiter struct {
-	line    *line
-	element *list.Element
-	turn    chan struct{} // closed when it is the first
-	late    chan struct{} // closed when its turn cannot come in time
-	// deadline is that of its context; zero if it has none.
-	deadline time.Time
-}
-
-// join enters the queue for a key and waits for the turn. It returns an error,
-// and has left again, when ctx ends, when the turn cannot come before its
-// deadline, or when the limiter is closed.
-func (q *lines) join(ctx context.Context, closed <-chan struct{}, key string) (*waiter, error) {
-	w := &waiter{turn: make(chan struct{}), late: make(chan struct{})}
-	w.deadline, _ = ctx.Deadline()
-	q.enter(w, key)
-	var err error
-	select {
-	case <-w.turn:
-		return w, nil
-	case <-w.late:
-		err = errTooLate
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-closed:
-		err = store.ErrClosed
+	if err != nil {
+		m.observe(ctx, KindWait, asks, nil, err, 0)
+		return Result{}, err
 	}
-	q.leave(w)
-	return nil, err
+	mine, err := m.queues.joinAll(ctx, m.done, waitingFor(ops))
+	if err != nil {
+		return Result{}, &WaitError{Cause: err}
+	}
+	r, err := m.waitTurn(ctx, asks, ops, mine)
+	m.queues.leaveAll(mine) // before the Delay: who is behind may ask
+	if err != nil || !r.Allowed {
+		return r, err
+	}
+	if err := sleep(ctx, m.done, r.Delay); err != nil {
+		return r, &WaitError{r.Decisions[r.Binding], err}
+	}
+	return r, nil
 }
 
-func (q *lines) enter(w *waiter, key string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l := q.all[key]
-	if l == nil {
-		if q.all == nil {
-			q.all = map[string]*line{}
+// waitingFor returns the slots of ops that have a queue here, in order; none where
+// an op can never be admitted, which must not have to queue for its answer.
+func waitingFor(ops []store.Op) (ids []store.SlotID) {
+	for i := range ops {
+		if _, fresh := ops[i].Algorithm.Step(algorithm.State{}, 0, algorithm.Request{}); ops[i].Request.Cost > fresh.Limit {
+			return nil
 		}
-		l = &line{key: key}
-		q.all[key] = l
-	}
-	w.line, w.element = l, l.waiters.PushBack(w)
-	switch {
-	case l.waiters.Len() == 1:
-		close(w.turn)
-	case w.tooLate(l.until):
-		close(w.late)
-	case !w.deadline.IsZero() && (l.earliest.IsZero() || w.deadline.Before(l.earliest)):
-		l.earliest = w.deadline
-	}
-}
-
-// leave gives up a place, and the turn to the next one.
-func (q *lines) leave(w *waiter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l := w.line
-	first := l.waiters.Front() == w.element
-	l.waiters.Remove(w.element)
-	next := l.waiters.Front()
-	if next == nil {
-		delete(q.all, l.key)
-		return
-	}
-	if first {
-		l.until = time.Time{}
-		close(next.Value.(*waiter).turn)
-	}
-}
-
-// sleep lets the first of a line wait until it asks again. Whoever behind it
-// has an earlier deadline is told at once.
-func (q *lines) sleep(ctx context.Context, closed <-chan struct{}, w *waiter, d time.Duration) error {
-	until := time.Now().Add(d)
-	if w.tooLate(until) {
-		return errTooLate
-	}
-	q.mu.Lock()
-	w.line.until = until
-	w.line.tell(w)
-	q.mu.Unlock()
-	return sleep(ctx, closed, d)
-}
-
-// tell tells those behind the first whose deadline comes before it asks next.
-func (l *line) tell(first *waiter) {
-	if l.earliest.IsZero() || !l.earliest.Before(l.until) {
-		return
-	}
-	l.earliest = time.Time{}
-	for e := first.element.Next(); e != nil; e = e.Next() {
-		behind := e.Value.(*waiter)
-		switch {
-		case behind.deadline.IsZero() || isClosed(behind.late):
-		case behind.tooLate(l.until):
-			close(behind.late)
-		case l.earliest.IsZero() || behind.deadline.Before(l.earliest):
-			l.earliest = behind.deadline
+		if !isQueue(ops[i].Algorithm) && ops[i].Request.Cost > 0 {
+			ids = append(ids, ops[i].ID())
 		}
 	}
+	slices.SortFunc(ids, func(a, b store.SlotID) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Kind, b.Kind))
+	})
+	return ids
 }
 
-// tooLate reports whether the deadline comes before until; a zero until is
-// never too late.
-func (w *waiter) tooLate(until time.Time) bool {
-	return !w.deadline.IsZero() && w.deadline.Before(until)
-}
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
+// waitTurn asks until the limits admit, or cannot.
+func (m *MultiLimiter) waitTurn(ctx context.Context, asks []Ask, ops []store.Op, mine []*waiter) (Result, error) {
+	for {
+		for i := range ops {
+			if left := timeLeft(ctx); left > 0 && isQueue(ops[i].Algorithm) && ops[i].Request.Cost > 0 {
+				own := asks[i].MaxDelay
+				if own == 0 || left < own {
+					own = left
+				}
+				ops[i].Request.MaxDelay = own
+			}
+		}
+		r, err := m.decideOps(ctx, KindWait, asks, ops)
+		if err != nil || r.Allowed {
+			return r, err
+		}
+		for i, d := range r.Decisions {
+			if !d.Allowed && (isQueue(ops[i].Algorithm) || d.RetryAfter == Never) {
+				return r, &WaitError{d, queueError(d, ops[i].Request.Cost)}
+			}
+		}
+		if err := m.queues.sleep(ctx, m.done, r.RetryAfter, mine...); err != nil {
+			return r, &WaitError{r.Decisions[r.Binding], err}
+		}
 	}
 }

@@ -43,7 +43,7 @@ func bubble(t *testing.T, spec string, f func(t *testing.T, l *weir.Limiter, s *
 			t.Fatal(err)
 		}
 		s := &counting{Store: memory}
-		l, err := weir.New(s, a, nil)
+		l, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: a}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,7 @@ func newWeirSpec(tb testing.TB, spec string) take {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	l, err := weir.New(states, a, nil)
+	l, err := weir.New(states, weir.Limit{Name: "limit", Algorithm: a}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

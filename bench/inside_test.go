@@ -197,7 +197,7 @@ func separate(tb testing.TB, server *servertest.Server) store.Store {
 
 // limiterOf waits for longer than a busy machine stands still.
 func limiterOf(tb testing.TB, s store.Store, spec string) *weir.Limiter {
-	limiter, err := weir.New(s, parse(tb, spec), &weir.Options{Timeout: 10 * time.Second})
+	limiter, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: parse(tb, spec)}, &weir.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		tb.Fatal(err)
 	}

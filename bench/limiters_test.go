@@ -87,7 +87,7 @@ const (
 func allows(share int) (all []remote) {
 	for _, s := range stores {
 		all = append(all, remote{s.name + suffix(share), "weir", false, func(tb testing.TB, addr string, q quota) ask {
-			limiter, err := weir.New(s.open(tb, addr, &redisstore.Options{Share: share}), parse(tb, q.spec()), nil)
+			limiter, err := weir.New(s.open(tb, addr, &redisstore.Options{Share: share}), weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -51,8 +51,8 @@ func BenchmarkStore(b *testing.B, newStore func(tb testing.TB, clk clock.Clock) 
 					b.Errorf("Close: %v", err)
 				}
 			}()
-			if _, offered := s.(store.Binder); c.call == "bound" && !offered {
-				b.Skip("the store does not offer store.Binder")
+			if bind := store.FeaturesOf(s).Bind; c.call == "bound" && bind == nil {
+				b.Skip("the store has no store.Features.Bind")
 			}
 			if c.call == "fill" {
 				c.fill(b, s, cfg)
@@ -136,7 +136,7 @@ func (c benchCase) caller(b *testing.B, s store.Store, keys []string) func(i int
 		}
 	}
 	if c.call == "bound" {
-		bound, err := s.(store.Binder).Bind(ops[0].Limit, limit)
+		bound, err := store.FeaturesOf(s).Bind(ops[0].Limit, limit)
 		if err != nil {
 			b.Fatal(err)
 		}

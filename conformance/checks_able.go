@@ -17,7 +17,7 @@ func ableChecks() []Check {
 		checkOf("able/own-clock", "C1 C8 H2 H3",
 			"a store with a clock of its own takes no notice of callers' clocks, and its instants pass as real time does", ableOwnClock).needing(needsOwnClock),
 		checkOf("able/one-key", "X7",
-			"a store that takes one key a call refuses others with ErrCrossSlot, whatever the order, and charges nothing", ableOneKey).needing(needsOneKey),
+			"a store that takes one key a call refuses others with ErrCrossNode, whatever the order, and charges nothing", ableOneKey).needing(needsOneKey),
 		checkOf("able/one-op", "X7",
 			"a store that takes one op a call refuses others with an InputError about their number, and charges nothing", ableOneOp).needing(needsOneOp),
 		checkOf("able/built-in-only", "I1",
@@ -96,9 +96,9 @@ func ableOneKey(w *checkWorld) {
 		for j := range ops {
 			ops[j].Request.Cost = 1
 		}
-		w.mustRefuse("ops of two keys", store.ErrCrossSlot, ops...)
+		w.mustRefuse("ops of two keys", store.ErrCrossNode, ops...)
 		ends := w.slots("{x}a", "m")
-		w.mustRefuse("ops of two keys among others", store.ErrCrossSlot, store.Op{Slot: ends[0]}, ops[0], ops[1], store.Op{Slot: ends[1]})
+		w.mustRefuse("ops of two keys among others", store.ErrCrossNode, store.Op{Slot: ends[0]}, ops[0], ops[1], store.Op{Slot: ends[1]})
 	}
 	for _, s := range append(slots, other...) {
 		w.mustRemain(s, checkCapacity(s.Algorithm))
@@ -131,8 +131,8 @@ func ableBuiltIn(w *checkWorld) {
 		w.mustRefuse("one beside a built-in one", store.ErrInvalid, checkOp("a key", "l", a, 1), custom)
 	}
 	w.mustRemain(store.Slot{Key: "a key", Limit: "l", Algorithm: a}, 5)
-	if binder, offered := w.store.(store.Binder); offered {
-		_, err := binder.Bind("l", custom.Algorithm)
+	if bind := store.FeaturesOf(w.store).Bind; bind != nil {
+		_, err := bind("l", custom.Algorithm)
 		w.mustBeError("Bind of an algorithm written elsewhere", err, store.ErrInvalid, nil)
 	}
 }

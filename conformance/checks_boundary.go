@@ -23,8 +23,8 @@ func boundaryChecks() []Check {
 	return append(checks, checkOf("boundary/bound-limit", "E13",
 		"a limit prepared with Bind decides exactly as Apply and Peek with one op",
 		func(w *checkWorld) {
-			if _, offered := w.store.(store.Binder); !offered {
-				w.Skipf("the store does not offer store.Binder")
+			if store.FeaturesOf(w.store).Bind == nil {
+				w.Skipf("the store has no store.Features.Bind")
 			}
 			w.throughBound = true
 			for _, k := range w.kinds() {

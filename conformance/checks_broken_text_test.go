@@ -100,7 +100,7 @@ var brokenTexts = []struct {
 	{"one key a call is refused as if it were the network", textLimits{oneKey: true}, func(s *textStore) {
 		s.faults.refuse = func(ops []store.Op) error {
 			err := textLimits{oneKey: true}.refuse(ops)
-			if errors.Is(err, store.ErrCrossSlot) {
+			if errors.Is(err, store.ErrCrossNode) {
 				err = store.ErrUnavailable
 			}
 			return err

@@ -112,13 +112,13 @@ func (w *checkWorld) call(ops []store.Op, write bool) (at algorithm.Instant, com
 
 func (w *checkWorld) bound(ops []store.Op) store.Bound {
 	w.Helper()
-	binder, offered := w.store.(store.Binder)
-	if !offered || !w.throughBound || len(ops) != 1 {
+	bind := store.FeaturesOf(w.store).Bind
+	if bind == nil || !w.throughBound || len(ops) != 1 {
 		return nil
 	}
 	limit := checkLimit{ops[0].Limit, ops[0].Algorithm.Spec()}
 	if w.bounds[limit] == nil {
-		b, err := binder.Bind(ops[0].Limit, ops[0].Algorithm)
+		b, err := bind(ops[0].Limit, ops[0].Algorithm)
 		if err != nil {
 			w.wrong(err, "no error", "Bind failed, and must not")
 		}

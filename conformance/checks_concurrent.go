@@ -75,9 +75,9 @@ func concurrentCrowd(w *checkWorld) {
 	capacity := int64(callers / 10)
 	limit := w.limit(fmt.Sprintf("gcra:%d/24h", capacity))
 	var bound store.Bound
-	if binder, offered := w.store.(store.Binder); offered {
+	if bind := store.FeaturesOf(w.store).Bind; bind != nil {
 		var err error
-		if bound, err = binder.Bind("l", limit); err != nil {
+		if bound, err = bind("l", limit); err != nil {
 			w.wrong(err, "no error", "Bind failed, and must not")
 		}
 	}

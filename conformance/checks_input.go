@@ -70,19 +70,19 @@ func inputRefused(w *checkWorld) {
 	w.mustRemain(many[0].Slot, checkCapacity(a))
 	w.mustRemain(store.Slot{Key: key, Limit: "m", Algorithm: a}, checkCapacity(a))
 
-	if binder, offered := w.store.(store.Binder); offered {
-		w.refusedByBound(binder, key, a)
+	if bind := store.FeaturesOf(w.store).Bind; bind != nil {
+		w.refusedByBound(bind, key, a)
 	}
 }
 
-// refusedByBound is inputRefused for store.Binder.
-func (w *checkWorld) refusedByBound(binder store.Binder, key string, a algorithm.Algorithm) {
+// refusedByBound is inputRefused for store.Features.Bind.
+func (w *checkWorld) refusedByBound(bind func(string, algorithm.Algorithm) (store.Bound, error), key string, a algorithm.Algorithm) {
 	w.Helper()
-	_, err := binder.Bind("l", nil)
+	_, err := bind("l", nil)
 	w.mustBeError("Bind without an algorithm", err, store.ErrInvalid, nil)
-	_, err = binder.Bind("l", checkMisnamed("Not a name:1"))
+	_, err = bind("l", checkMisnamed("Not a name:1"))
 	w.mustBeError("Bind of a kind that is not a name", err, store.ErrInvalid, nil)
-	b, err := binder.Bind("l", a)
+	b, err := bind("l", a)
 	if err != nil {
 		w.wrong(err, "no error", "Bind failed, and must not")
 	}

@@ -56,8 +56,8 @@ func contextEnded(w *checkWorld) {
 			w.mustBeError("Peek with an ended context", err, c.want, ops)
 			w.mustBeError("Reset with an ended context", w.store.Reset(c.ctx, slots[:n]), c.want, ops)
 		}
-		if binder, offered := w.store.(store.Binder); offered {
-			b, err := binder.Bind("l", a)
+		if bind := store.FeaturesOf(w.store).Bind; bind != nil {
+			b, err := bind("l", a)
 			if err != nil {
 				w.wrong(err, "no error", "Bind failed, and must not")
 			}
@@ -82,10 +82,10 @@ func closeThenClosed(w *checkWorld) {
 	}
 	w.mustBe(true, ops...)
 	var bound store.Bound
-	binder, offered := w.store.(store.Binder)
-	if offered {
+	bind := store.FeaturesOf(w.store).Bind
+	if bind != nil {
 		var err error
-		if bound, err = binder.Bind("l", a); err != nil {
+		if bound, err = bind("l", a); err != nil {
 			w.wrong(err, "no error", "Bind failed, and must not")
 		}
 	}
@@ -100,12 +100,12 @@ func closeThenClosed(w *checkWorld) {
 			w.mustBeError("Peek after Close", err, store.ErrClosed, ops)
 		}
 		w.mustBeError("Reset after Close", w.store.Reset(ctx, slots), store.ErrClosed, ops)
-		if offered {
+		if bind != nil {
 			_, _, err := bound.Apply(ctx, "a", algorithm.Request{Cost: 1})
 			w.mustBeError("Apply by a Bound after Close", err, store.ErrClosed, ops)
 			_, _, err = bound.Peek(ctx, "a", algorithm.Request{Cost: 1})
 			w.mustBeError("Peek by a Bound after Close", err, store.ErrClosed, ops)
-			_, err = binder.Bind("m", a)
+			_, err = bind("m", a)
 			w.mustBeError("Bind after Close", err, store.ErrClosed, ops)
 		}
 	}

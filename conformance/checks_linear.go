@@ -157,11 +157,11 @@ func (w *checkWorld) linearCall(p linearPlan, caller int, random *rand.Rand, tic
 
 // linearApply is Apply, or half of the callers' single ops by a Bound.
 func (w *checkWorld) linearApply(ops []store.Op, caller int) (algorithm.Instant, bool, error) {
-	binder, offered := w.store.(store.Binder)
-	if !offered || len(ops) > 1 || caller%2 == 0 {
+	bind := store.FeaturesOf(w.store).Bind
+	if bind == nil || len(ops) > 1 || caller%2 == 0 {
 		return w.store.Apply(context.Background(), ops)
 	}
-	b, err := binder.Bind(ops[0].Limit, ops[0].Algorithm)
+	b, err := bind(ops[0].Limit, ops[0].Algorithm)
 	if err != nil {
 		return 0, false, err
 	}

@@ -20,7 +20,7 @@ func modelChecks() []Check {
 		rapid.Check(t, func(t *rapid.T) {
 			r := randomHistory{checkWorld: newCheckWorldAt(randomStart(t), c, t, open), T: t}
 			r.kinds = r.checkWorld.kinds()
-			_, r.binds = r.store.(store.Binder)
+			r.binds = store.FeaturesOf(r.store).Bind != nil
 			for range rapid.IntRange(1, 40).Draw(t, "events") {
 				r.event()
 			}

@@ -158,7 +158,7 @@ func TestVerifyOfAnUnopenedStoreFails(t *testing.T) {
 
 func TestVerifySaysWhatDoesNotApply(t *testing.T) {
 	err := checkNamed(t, "boundary/bound-limit").Verify(openPlain)
-	if !errors.Is(err, conformance.ErrSkipped) || !strings.Contains(err.Error(), "does not offer store.Binder") {
+	if !errors.Is(err, conformance.ErrSkipped) || !strings.Contains(err.Error(), "has no store.Features.Bind") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -246,7 +246,7 @@ func TestRandomHistoryFailsWithASeedAndAStory(t *testing.T) {
 	}, nil)
 }
 
-// boundStore offers store.Binder on top of a plainStore.
+// boundStore offers store.Features.Bind on top of a plainStore.
 type boundStore struct {
 	*plainStore
 	charges int64 // how often a Bound charges; 1 is right
@@ -257,7 +257,9 @@ type boundLimit struct {
 	slot store.Slot
 }
 
-func (s *boundStore) Bind(limit string, a algorithm.Algorithm) (store.Bound, error) {
+func (s *boundStore) Features() store.Features { return store.Features{Owner: s, Bind: s.bind} }
+
+func (s *boundStore) bind(limit string, a algorithm.Algorithm) (store.Bound, error) {
 	if err := store.ValidateLimit(a); err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (l textLimits) refuse(ops []store.Op) error {
 	}
 	for i := range ops {
 		if l.oneKey && ops[i].Key != ops[0].Key {
-			return fmt.Errorf("text: ops 0 and %d: %w", i, store.ErrCrossSlot)
+			return fmt.Errorf("text: ops 0 and %d: %w", i, store.ErrCrossNode)
 		}
 		if l.builtInOnly {
 			if _, checked := ops[i].Algorithm.(algorithm.StateChecker); !checked {

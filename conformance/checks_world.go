@@ -36,7 +36,7 @@ type checkWorld struct {
 	// its own.
 	answered algorithm.Instant
 
-	// throughBound sends calls with one op through store.Binder.
+	// throughBound sends calls with one op through store.Features.Bind.
 	throughBound bool
 	bounds       map[checkLimit]store.Bound
 }

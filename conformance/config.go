@@ -31,7 +31,7 @@ type Config struct {
 
 	// OneKey: all ops of a call must have the same key, as in a cluster whose
 	// keys lie on different nodes. "able/one-key" sees to it that other calls
-	// get ErrCrossSlot.
+	// get ErrCrossNode.
 	OneKey bool
 
 	// OneOp: a call has one op. "able/one-op" sees to it that other calls get

@@ -53,7 +53,7 @@ func (w *world) answer(a *attempt, d *weir.Decision, err error) {
 	w.tell(a, o)
 }
 
-// decidedTogether takes what the Taker returned.
+// decidedTogether takes what the MultiLimiter returned.
 func (w *world) decidedTogether(a *attempt, r *weir.Result, err error) {
 	if w.over {
 		return
@@ -101,15 +101,13 @@ func failureOf(err error) (outcome, Kind) {
 	return outcome{class: failed}, Failed
 }
 
-// opsOf returns the ops of an attempt at all limits.
-func (w *world) opsOf(a *attempt) []store.Op {
-	w.ops = w.ops[:0]
+// asksOf returns what an attempt asks of all limits.
+func (w *world) asksOf(a *attempt) []weir.Ask {
+	w.asks = w.asks[:0]
 	for i, l := range w.limits {
-		op := store.Op{Slot: store.Slot{Key: a.client.slots[i].key, Limit: l.Name, Algorithm: l.algorithm}}
-		op.Request.Cost = a.cost
-		w.ops = append(w.ops, op)
+		w.asks = append(w.asks, l.named().ForN(a.client.slots[i].key, a.cost))
 	}
-	return w.ops
+	return w.asks
 }
 
 // stoodIn counts what a failure mode admitted.

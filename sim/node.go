@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/store/script"
 )
 
-// node is a process that asks the server: the real Limiter or Taker, the real Batcher,
+// node is a process that asks the server: the real Limiter or MultiLimiter, the real Batcher,
 // and a clock.
 type node struct {
 	world *world
@@ -18,9 +18,9 @@ type node struct {
 	clock clock
 	down  int // crashes that last
 
-	limiter *weir.Limiter // of a single limit
-	taker   *weir.Taker   // of several
-	local   *localStore   // of the failure mode local; else nil
+	limiter *weir.Limiter      // of a single limit
+	multi   *weir.MultiLimiter // of several
+	local   *localStore        // of the failure mode local; else nil
 
 	batcher  *script.Batcher
 	waiting  []*call // those that wait in batcher, in the same order, and some that left
@@ -61,7 +61,7 @@ func (n *node) boot() error {
 	n.batcher = script.NewBatcher(script.BatchLimits{Groups: w.share, Keys: 1000, InFlight: w.inFlight})
 	n.waiting, n.first = n.waiting[:0], 0
 	opts := &weir.Options{OnFailure: w.mode}
-	if w.mode == weir.Local {
+	if w.mode == weir.FailLocal {
 		n.local = &localStore{node: n, models: make(map[place]model)}
 		inner, err := memorystore.New(&memorystore.Options{Clock: &n.local.hand})
 		if err != nil {
@@ -72,10 +72,9 @@ func (n *node) boot() error {
 	}
 	var err error
 	if w.together {
-		n.taker, err = weir.NewTaker(&remote{n}, opts)
+		n.multi, err = weir.NewMultiLimiter(&remote{n}, opts)
 	} else {
-		opts.Name = w.limits[0].Name
-		n.limiter, err = weir.New(&remote{n}, w.limits[0].algorithm, opts)
+		n.limiter, err = weir.New(&remote{n}, w.limits[0].named(), opts)
 	}
 	if err != nil {
 		return fmt.Errorf("sim: node: %w", err)
@@ -119,7 +118,7 @@ func (n *node) crash() error {
 // decide runs an attempt through the code under test.
 func (n *node) decide(a *attempt) {
 	if n.world.together {
-		r, err := n.taker.Take(context.Background(), n.world.opsOf(a)...)
+		r, err := n.multi.Take(context.Background(), n.world.asksOf(a)...)
 		n.world.decidedTogether(a, &r, err)
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/random"
-	"github.com/weirgo/weir/store"
 )
 
 // mostProbed is how many slots of a limit are looked at after the end: the first.
@@ -57,9 +56,8 @@ func (w *world) look(ctx context.Context, s *slot) error {
 	var d weir.Decision
 	var err error
 	if w.together {
-		op := store.Op{Slot: store.Slot{Key: s.key, Limit: s.limit.Name, Algorithm: s.limit.algorithm}}
 		var r weir.Result
-		if r, err = n.taker.Peek(ctx, op); err == nil {
+		if r, err = n.multi.Peek(ctx, s.limit.named().ForN(s.key, 0)); err == nil {
 			d = r.Decisions[0]
 		}
 	} else {

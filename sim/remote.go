@@ -14,7 +14,7 @@ import (
 // gives.
 type remote struct{ node *node }
 
-var _ store.Immediate = (*remote)(nil)
+var _ store.Featured = (*remote)(nil)
 
 var (
 	errUnsent  = fmt.Errorf("sim: %w: no answer in time, and nothing was sent", store.ErrUnavailable)
@@ -22,8 +22,8 @@ var (
 	errRefused = fmt.Errorf("sim: %w: the server refuses", store.ErrUnavailable)
 )
 
-// Immediate implements store.Immediate: the Limiter's own time-out would be a real one.
-func (r *remote) Immediate() bool { return true }
+// Features implements store.Featured: the Limiter's own time-out would be a real one.
+func (r *remote) Features() store.Features { return store.Features{Owner: r, NoIO: true} }
 
 // Apply implements store.Store.
 func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
@@ -87,10 +87,10 @@ type place struct {
 	key   string
 }
 
-var _ store.Immediate = (*localStore)(nil)
+var _ store.Featured = (*localStore)(nil)
 
-// Immediate implements store.Immediate.
-func (l *localStore) Immediate() bool { return true }
+// Features implements store.Featured.
+func (l *localStore) Features() store.Features { return store.Features{Owner: l, NoIO: true} }
 
 // Apply implements store.Store.
 func (l *localStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {

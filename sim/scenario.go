@@ -55,7 +55,7 @@ type Limit struct {
 	Groups int64 `yaml:"groups,omitempty"`
 }
 
-// Nodes are the processes that ask the server. Each has a Limiter or a Taker, a Batcher
+// Nodes are the processes that ask the server. Each has a Limiter or a MultiLimiter, a Batcher
 // and a clock of its own.
 type Nodes struct {
 	// Count is how many there are, 1 to 1000 [1]. Requests go to one after the other.

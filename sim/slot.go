@@ -3,6 +3,7 @@ package sim
 import (
 	"strconv"
 
+	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
 )
 
@@ -17,6 +18,9 @@ type limited struct {
 	curve     curve
 	result    LimitResult
 }
+
+// named is the limit as a Limiter takes it.
+func (l *limited) named() weir.Limit { return weir.Limit{Name: l.Name, Algorithm: l.algorithm} }
 
 // firstSlots is how many slots of a limit are never forgotten: those of keys that are
 // there from the beginning.

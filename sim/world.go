@@ -9,7 +9,6 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/sim/random"
-	"github.com/weirgo/weir/store"
 )
 
 // world is one run.
@@ -36,7 +35,7 @@ type world struct {
 	states   []*state // to close
 	known    map[string]*client
 	order    []*client // as they came
-	ops      []store.Op
+	asks     []weir.Ask
 	clients  int64 // numbers given to clients so far
 
 	// Settings of nodes.
@@ -109,7 +108,7 @@ func (w *world) settings() {
 		}
 		return n
 	}
-	w.mode = map[string]weir.FailureMode{"open": weir.Open, "local": weir.Local}[s.Nodes.OnFailure]
+	w.mode = map[string]weir.FailureMode{"open": weir.FailOpen, "local": weir.FailLocal}[s.Nodes.OnFailure]
 	w.timeout = or(micros(s.Nodes.Timeout), 100_000)
 	w.callTimeout = or(micros(s.Nodes.CallTimeout), 3_000_000)
 	w.share = int(or(s.Nodes.Share, 128))
@@ -122,7 +121,7 @@ func (w *world) settings() {
 	for _, f := range s.Faults {
 		w.blind = w.blind || f.Kind == faultClock
 	}
-	w.overall = w.blind || w.mode != weir.Closed
+	w.overall = w.blind || w.mode != weir.FailClosed
 	if len(s.Checks) > 0 {
 		w.checks = make(map[string]bool)
 		for _, name := range s.Checks {

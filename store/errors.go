@@ -16,9 +16,9 @@ var (
 	ErrOutcomeUnknown = errors.New("store: outcome unknown")
 	// ErrContention: others changed the slots each time; nothing was charged.
 	ErrContention = errors.New("store: contention")
-	// ErrCrossSlot: the keys lie on different nodes of a cluster; nothing was
+	// ErrCrossNode: the keys lie on different nodes of a cluster; nothing was
 	// sent.
-	ErrCrossSlot = errors.New("store: keys in different hash slots")
+	ErrCrossNode = errors.New("store: keys on different nodes")
 	// ErrDuplicateSlot: one call names the same slot twice.
 	ErrDuplicateSlot = errors.New("store: duplicate slot")
 	// ErrCorrupt: what is stored is not a state of this kind. It was left as

@@ -10,7 +10,7 @@ import (
 
 func TestErrorsAreToldApart(t *testing.T) {
 	all := []error{
-		store.ErrInvalid, store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrCrossSlot,
+		store.ErrInvalid, store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrCrossNode,
 		store.ErrDuplicateSlot, store.ErrCorrupt, store.ErrFull, store.ErrClosed,
 	}
 	typed := map[error]error{

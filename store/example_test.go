@@ -12,14 +12,13 @@ import (
 )
 
 // A limit that is asked about again and again is prepared once.
-func ExampleBinder() {
+func ExampleFeaturesOf() {
 	states, err := memorystore.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer states.Close()
-	var binder store.Binder = states
-	login, err := binder.Bind("login", algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(3))))
+	login, err := store.FeaturesOf(states).Bind("login", algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(3))))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -74,50 +74,6 @@ type Store interface {
 	Close() error
 }
 
-// Binder is an optional interface of a Store that can prepare one limit ahead,
-// so that a decision about a single op finds what it needs and allocates
-// nothing. A Bound decides exactly as Apply and Peek do with one op.
-type Binder interface {
-	Store
-	// Bind prepares the limit of that name. It refuses what Validate refuses
-	// in a Slot.
-	Bind(limit string, a algorithm.Algorithm) (Bound, error)
-}
-
-// Bound is one limit of a Store, ready for any key. It is safe for concurrent
-// use and needs no Close.
-type Bound interface {
-	// Apply is Store.Apply for one op, with the same errors in the same cases:
-	// what is invalid first, then a store that is closed or a ctx that has
-	// ended, and with an error nothing was written unless it is
-	// ErrOutcomeUnknown.
-	Apply(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
-	// Peek is Store.Peek for one op.
-	Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
-}
-
-// Immediate is an optional interface of a Store whose calls wait for nothing
-// outside the process: they need no time-out.
-type Immediate interface {
-	Store
-	// Immediate reports whether that holds for this store; false is as good as
-	// not to have the method.
-	Immediate() bool
-}
-
-// Timed is an optional interface of a Store that can watch the time of its calls for
-// less than a context costs.
-type Timed interface {
-	Store
-	// Within returns the same store, with a time-out above 0 for each Apply, Peek
-	// and Reset; to close either closes both. It is safe for concurrent use. What
-	// has no answer after timeout ends as if ctx had ended, but with an error that
-	// matches ErrUnavailable where nothing can have been changed, and otherwise
-	// ErrOutcomeUnknown. A type that embeds a Timed store to do more in Apply
-	// needs a Within of its own: the one that it inherits leads past it.
-	Within(timeout time.Duration) Store
-}
-
 // Clock tells the time. Stores that take one cut its readings down to whole
 // microseconds and answer with an error where a reading lies outside
 // [algorithm.InstantOf]. It must be safe for concurrent use.

@@ -77,29 +77,26 @@ func validateAlgorithm(i int, a algorithm.Algorithm) error {
 	return nil
 }
 
-// distinct refuses the same place twice. Few slots are compared in pairs, which
+// distinct refuses the same identity twice. Few slots are compared in pairs, which
 // allocates nothing; many through a map.
 func distinct(n int, slot func(int) *Slot) error {
 	if n <= 8 {
 		for second := 1; second < n; second++ {
 			for first := range second {
-				if a, b := slot(first), slot(second); a.Key == b.Key && a.Limit == b.Limit &&
-					a.Algorithm.Spec().Kind == b.Algorithm.Spec().Kind {
+				if slot(first).ID() == slot(second).ID() {
 					return &DuplicateError{first, second}
 				}
 			}
 		}
 		return nil
 	}
-	type place struct{ key, limit, kind string }
-	seen := make(map[place]int, n)
+	seen := make(map[SlotID]int, n)
 	for i := range n {
-		s := slot(i)
-		p := place{s.Key, s.Limit, s.Algorithm.Spec().Kind}
-		if first, found := seen[p]; found {
+		id := slot(i).ID()
+		if first, found := seen[id]; found {
 			return &DuplicateError{first, i}
 		}
-		seen[p] = i
+		seen[id] = i
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (c *compareCommand) Run(ctx context.Context, s *streams) (err error) {
 // newLimiters makes one limiter for each limit.
 func newLimiters(states store.Store, limits []store.Slot) (limiters []*weir.Limiter, names []string, err error) {
 	for _, limit := range limits {
-		l, err := weir.New(states, limit.Algorithm, &weir.Options{Name: limit.Limit, Timeout: callTimeout})
+		l, err := weir.New(states, weir.Limit{Name: limit.Limit, Algorithm: limit.Algorithm}, &weir.Options{Timeout: callTimeout})
 		if err != nil {
 			return nil, nil, err
 		}

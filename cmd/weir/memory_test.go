@@ -60,7 +60,7 @@ func spilledReplay(t *testing.T, events int) int64 {
 		t.Fatal(err)
 	}
 	defer states.Close()
-	limiter, err := weir.New(states, algorithm.Must(algorithm.NewGCRA(algorithm.Rate{Units: 100, Per: time.Minute}, 20)), nil)
+	limiter, err := weir.New(states, weir.Limit{Name: soleLimit, Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.Rate{Units: 100, Per: time.Minute}, 20))}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
+// soleLimit is the name of the one limit of a replay.
+const soleLimit = "limit"
+
 // replayCommand is the command line of weir replay.
 type replayCommand struct {
 	traceFlags
@@ -45,12 +48,12 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	clock := &traceClock{}
-	states, err := in.place.open(ctx, clock, c.Prefix, []store.Slot{{Algorithm: limit}})
+	states, err := in.place.open(ctx, clock, c.Prefix, []store.Slot{{Limit: soleLimit, Algorithm: limit}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, states.Close()) }()
-	limiter, err := weir.New(states, limit, &weir.Options{Timeout: callTimeout})
+	limiter, err := weir.New(states, weir.Limit{Name: soleLimit, Algorithm: limit}, &weir.Options{Timeout: callTimeout})
 	if err != nil {
 		return err
 	}

@@ -120,7 +120,7 @@ func (j job) do(s *serverStore) (all tally, err error) {
 	if err != nil {
 		return tally{}, err
 	}
-	l, err := weir.New(s, a, &weir.Options{Timeout: patience})
+	l, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: a}, &weir.Options{Timeout: patience})
 	if err != nil {
 		return tally{}, err
 	}
@@ -269,4 +269,6 @@ func (t tally) mustBeClean(tb testing.TB) {
 }
 
 // slotOf is the slot of a key and a limit without a name.
-func slotOf(key string, a algorithm.Algorithm) store.Slot { return store.Slot{Key: key, Algorithm: a} }
+func slotOf(key string, a algorithm.Algorithm) store.Slot {
+	return store.Slot{Key: key, Limit: "limit", Algorithm: a}
+}

@@ -68,11 +68,11 @@ func writersTakeTheLimit(t *testing.T, e *env, ops []store.Op, limit int64) {
 	var all sync.WaitGroup
 	ctx := patient(t)
 	for range stores {
-		take := taker(t, e.store(t, nil))
+		take := multi(t, e.store(t, nil))
 		for range writers {
 			all.Go(func() {
 				for {
-					r, err := take.Take(ctx, ops...)
+					r, err := take.Take(ctx, asks(ops)...)
 					if err != nil {
 						t.Error(err)
 						return
@@ -170,7 +170,7 @@ func TestLuaOfAnAlgorithmGivesItsAnswersInOneRoundTrip(t *testing.T) {
 			}
 			var answers []weir.Result
 			for _, s := range []store.Store{memory, plain, scripted} {
-				r, err := taker(t, s).Take(patient(t), ops...)
+				r, err := multi(t, s).Take(patient(t), asks(ops)...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,8 +28,8 @@ func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
 	clock := &handClock{}
 	opts := withQuotaLua()
 	opts.Clock = clock
-	server := taker(t, e.store(t, opts))
-	serverStore := e.store(t, opts) // for Reset: a Taker has none
+	server := multi(t, e.store(t, opts))
+	serverStore := e.store(t, opts) // for Reset: one by one
 	run := 0
 	rapid.Check(t, func(t *rapid.T) {
 		run++
@@ -38,7 +38,7 @@ func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
 			t.Fatal(err)
 		}
 		defer memoryStore.Close()
-		memory, err := weir.NewTaker(memoryStore, nil)
+		memory, err := weir.NewMultiLimiter(memoryStore, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +57,12 @@ func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
 			}
 			verb := rapid.SampledFrom([]string{"Take", "Take", "Take", "Peek"}).Draw(t, "verb")
 			var answers []weir.Result
-			for _, taker := range []*weir.Taker{memory, server} {
-				ask := taker.Take
+			for _, m := range []*weir.MultiLimiter{memory, server} {
+				ask := m.Take
 				if verb == "Peek" {
-					ask = taker.Peek
+					ask = m.Peek
 				}
-				r, err := ask(context.Background(), ops...)
+				r, err := ask(context.Background(), asks(ops)...)
 				if err != nil {
 					t.Fatalf("%s of %d ops: %v", verb, len(ops), err)
 				}

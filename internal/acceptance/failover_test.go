@@ -28,7 +28,7 @@ func TestFailOverBehindAnAddressHeals(t *testing.T) {
 		for _, share := range []int{0, 1} {
 			p := servertest.NewProxy(t, e.server.Addr())
 			s := e.dial(t, dial{addr: p.Addr(), plain: true}, &storeOptions{Share: share})
-			l, err := weir.New(s, longest("gcra", 1_000_000), &weir.Options{Timeout: time.Second})
+			l, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: longest("gcra", 1_000_000)}, &weir.Options{Timeout: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,11 +17,11 @@ import (
 // Cases from reports on other limiters, on both servers.
 
 // twoLimits has a short and a long limit of an algorithm on one key, and a clock.
-func twoLimits(t *testing.T, e *env, short, long algorithm.Algorithm) (clock *handClock, take *weir.Taker, ops []store.Op) {
+func twoLimits(t *testing.T, e *env, short, long algorithm.Algorithm) (clock *handClock, take *weir.MultiLimiter, ops []store.Op) {
 	t.Helper()
 	clock = &handClock{}
 	clock.set(start)
-	take = taker(t, e.store(t, &storeOptions{Clock: clock}))
+	take = multi(t, e.store(t, &storeOptions{Clock: clock}))
 	return clock, take, []store.Op{op(t.Name(), "short", short, 1), op(t.Name(), "long", long, 1)}
 }
 
@@ -39,7 +39,7 @@ func TestRefusedRequestIsChargedNowhere(t *testing.T) {
 					clock.set(start + instant(minute)*60_000_000)
 					admitted := 0
 					for range requests {
-						r, err := take.Take(context.Background(), ops...)
+						r, err := take.Take(context.Background(), asks(ops)...)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -64,14 +64,14 @@ func TestLongestWaitIsTheOneReported(t *testing.T) {
 		for hour := range 2 {
 			clock.set(start + instant(hour)*3_600_000_000)
 			for range 10 {
-				if r, err := take.Take(context.Background(), ops...); err != nil || !r.Allowed {
+				if r, err := take.Take(context.Background(), asks(ops)...); err != nil || !r.Allowed {
 					t.Fatalf("hour %d: %v, %v", hour, r.Allowed, err)
 				}
 			}
 		}
 		clock.set(start + 7260*1_000_000)
 		for range 15 {
-			r, err := take.Take(context.Background(), ops...)
+			r, err := take.Take(context.Background(), asks(ops)...)
 			if err != nil || r.Allowed || r.Binding != 1 || r.RetryAfter != 79140*time.Second || r.Decisions[0].Remaining != 10 {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -90,7 +90,7 @@ func TestOverlappingRulesCountOnce(t *testing.T) {
 				_, take, ops := twoLimits(t, e, limitOf("fixed-window", 10, time.Minute), long)
 				admitted := 0
 				for range 12 {
-					if r, err := take.Take(context.Background(), ops...); err != nil {
+					if r, err := take.Take(context.Background(), asks(ops)...); err != nil {
 						t.Fatal(err)
 					} else if r.Allowed {
 						admitted++

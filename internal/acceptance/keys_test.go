@@ -153,18 +153,18 @@ func TestSameSlotTwiceIsRefused(t *testing.T) {
 func TestThousandLimitsTakeOneRoundTrip(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
 		s := e.store(t, nil)
-		take := taker(t, s)
+		take := multi(t, s)
 		for _, k := range []int{2, 10, 1000} {
 			e.server.Do("FLUSHALL")
 			ops := thousand(nil, k)
-			if r, err := take.Peek(patient(t), ops...); err != nil || !r.Allowed {
+			if r, err := take.Peek(patient(t), asks(ops)...); err != nil || !r.Allowed {
 				t.Fatalf("%d: %v, %v", k, r.Allowed, err)
 			}
-			if r, err := take.Take(patient(t), ops...); err != nil || !r.Allowed || len(r.Decisions) != k {
+			if r, err := take.Take(patient(t), asks(ops)...); err != nil || !r.Allowed || len(r.Decisions) != k {
 				t.Fatalf("%d: %v, %v", k, r.Allowed, err)
 			}
 			e.server.Do("CONFIG", "RESETSTAT")
-			r, err := take.Take(patient(t), ops...)
+			r, err := take.Take(patient(t), asks(ops)...)
 			if err != nil || !r.Allowed {
 				t.Fatalf("%d: %v, %v", k, r.Allowed, err)
 			}
@@ -173,7 +173,7 @@ func TestThousandLimitsTakeOneRoundTrip(t *testing.T) {
 			}
 			// The last one has no room any more: nobody is charged.
 			ops[k-1].Request.Cost = 4
-			r, err = take.Take(patient(t), ops...)
+			r, err = take.Take(patient(t), asks(ops)...)
 			if err != nil || r.Allowed || r.Binding != k-1 || !r.Decisions[0].Allowed || r.Decisions[k-1].Allowed {
 				t.Errorf("%d: denied by its last: %v, %v, binding %d", k, r.Allowed, err, r.Binding)
 			}

@@ -71,7 +71,7 @@ func kind(err error) string {
 		target error
 	}{
 		{"invalid", store.ErrInvalid}, {"unavailable", store.ErrUnavailable}, {"unknown", store.ErrOutcomeUnknown},
-		{"contention", store.ErrContention}, {"cross-slot", store.ErrCrossSlot}, {"duplicate", store.ErrDuplicateSlot},
+		{"contention", store.ErrContention}, {"cross-slot", store.ErrCrossNode}, {"duplicate", store.ErrDuplicateSlot},
 		{"corrupt", store.ErrCorrupt}, {"full", store.ErrFull}, {"closed", store.ErrClosed},
 	} {
 		if errors.Is(err, one.target) {

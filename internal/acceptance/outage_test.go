@@ -25,12 +25,12 @@ func modes(t *testing.T, s store.Store, a algorithm.Algorithm) map[weir.FailureM
 	}
 	t.Cleanup(func() { _ = memory.Close() })
 	all := map[weir.FailureMode]*weir.Limiter{}
-	for _, mode := range []weir.FailureMode{weir.Closed, weir.Open, weir.Local} {
-		opts := &weir.Options{Name: mode.String(), OnFailure: mode}
-		if mode == weir.Local {
+	for _, mode := range []weir.FailureMode{weir.FailClosed, weir.FailOpen, weir.FailLocal} {
+		opts := &weir.Options{OnFailure: mode}
+		if mode == weir.FailLocal {
 			opts.Local = memory
 		}
-		l, err := weir.New(s, a, opts)
+		l, err := weir.New(s, weir.Limit{Name: mode.String(), Algorithm: a}, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func mustStandIn(t *testing.T, limiters map[weir.FailureMode]*weir.Limiter, key 
 		all.Go(func() {
 			callers.Wait()
 			want := map[weir.FailureMode][3]int64{ // admitted, degraded, failed
-				weir.Closed: {0, 0, 30}, weir.Open: {30, 30, 0}, weir.Local: {outageLimit, 30, 0},
+				weir.FailClosed: {0, 0, 30}, weir.FailOpen: {30, 30, 0}, weir.FailLocal: {outageLimit, 30, 0},
 			}[mode]
 			if got := [3]int64{admitted.Load(), degraded.Load(), failed.Load()}; got != want {
 				t.Errorf("%v: admitted, degraded, failed are %v, want %v", mode, got, want)
@@ -121,7 +121,7 @@ func TestLimitersOutliveTheServer(t *testing.T) {
 						return
 					default:
 					}
-					_, err := limiters[weir.Closed].Allow(context.Background(), "traffic")
+					_, err := limiters[weir.FailClosed].Allow(context.Background(), "traffic")
 					switch kind(err) {
 					case "none":
 						decided.Add(1)

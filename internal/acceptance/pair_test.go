@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -151,7 +152,7 @@ func (e *env) store(tb testing.TB, opts *storeOptions) *serverStore {
 // limiter returns a limiter that gives the store all the time that it needs.
 func limiter(tb testing.TB, s store.Store, a algorithm.Algorithm, name string) *weir.Limiter {
 	tb.Helper()
-	l, err := weir.New(s, a, &weir.Options{Name: name, Timeout: patience})
+	l, err := weir.New(s, weir.Limit{Name: limitName(name), Algorithm: a}, &weir.Options{Timeout: patience, Replaces: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -159,20 +160,33 @@ func limiter(tb testing.TB, s store.Store, a algorithm.Algorithm, name string) *
 	return l
 }
 
-// taker is limiter for several limits at once.
-func taker(tb testing.TB, s store.Store) *weir.Taker {
+// multi is limiter for several limits.
+func multi(tb testing.TB, s store.Store) *weir.MultiLimiter {
 	tb.Helper()
-	taker, err := weir.NewTaker(s, &weir.Options{Timeout: patience})
+	m, err := weir.NewMultiLimiter(s, &weir.Options{Timeout: patience})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = taker.Close() })
-	return taker
+	tb.Cleanup(func() { _ = m.Close() })
+	return m
 }
+
+// asks are ops as a MultiLimiter takes them.
+func asks(ops []store.Op) (all []weir.Ask) {
+	for _, op := range ops {
+		a := weir.Limit{Name: op.Limit, Algorithm: op.Algorithm}.ForN(op.Key, op.Request.Cost)
+		a.MaxDelay = op.Request.MaxDelay
+		all = append(all, a)
+	}
+	return all
+}
+
+// limitName is the name of a limit that a test gives none.
+func limitName(limit string) string { return cmp.Or(limit, "limit") }
 
 // op is a request for one slot.
 func op(key, limit string, a algorithm.Algorithm, cost int64) store.Op {
-	return store.Op{Slot: store.Slot{Key: key, Limit: limit, Algorithm: a}, Request: algorithm.Request{Cost: cost}}
+	return store.Op{Slot: store.Slot{Key: key, Limit: limitName(limit), Algorithm: a}, Request: algorithm.Request{Cost: cost}}
 }
 
 // kindNames are the six algorithms as ParseSpec knows them.

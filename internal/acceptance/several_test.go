@@ -222,7 +222,7 @@ func TestKeysOfOneTagAreTakenTogether(t *testing.T) {
 func TestKeysOfTwoTagsAreRefusedUnsent(t *testing.T) {
 	eachSeveral(t, allPairs(), func(t *testing.T, e *env) {
 		s := e.store(t, withQuotaLua())
-		take := taker(t, s)
+		take := multi(t, s)
 		var slots []store.Slot
 		for name, a := range quietKinds() {
 			var ops []store.Op
@@ -237,7 +237,10 @@ func TestKeysOfTwoTagsAreRefusedUnsent(t *testing.T) {
 				for verb, ask := range map[string]func() error{
 					"apply": func() error { _, _, err := s.Apply(context.Background(), ops[n:n+2]); return err },
 					"peek":  func() error { _, err := s.Peek(context.Background(), ops[n:n+2]); return err },
-					"take":  func() error { _, err := take.Take(context.Background(), ops[0], ops[n+1]); return err },
+					"take": func() error {
+						_, err := take.Take(context.Background(), asks([]store.Op{ops[0], ops[n+1]})...)
+						return err
+					},
 				} {
 					err := ask()
 					wantKind(t, name+" "+verb, err, "cross-slot")

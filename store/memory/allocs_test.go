@@ -55,7 +55,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 				mock.Set(time.Unix(1_764_288_000, 0))
 				opts.Clock = mock
 			}
-			l, err := weir.New(newStore(t, opts), parse(t, spec), nil)
+			l, err := weir.New(newStore(t, opts), weir.Limit{Name: "limit", Algorithm: parse(t, spec)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestDecisionsAboutKeysThatAreNotHeldDoNotAllocate(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, spec := range fixedSize {
-		l, err := weir.New(newStore(t, nil), parse(t, spec), nil)
+		l, err := weir.New(newStore(t, nil), weir.Limit{Name: "limit", Algorithm: parse(t, spec)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package memorystore
 import (
 	"context"
 	"hash/maphash"
+	"reflect"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -16,11 +17,13 @@ type bound struct {
 	quick bool // Apply may step without a deferred Unlock
 }
 
-// Immediate implements store.Immediate: a decision waits for locks only.
-func (s *Store) Immediate() bool { return true }
+// Features implements store.Featured: limits can be bound, and a decision waits for
+// locks only.
+func (s *Store) Features() store.Features {
+	return store.Features{Owner: s, Bind: s.bind, NoIO: true, Names: &s.names}
+}
 
-// Bind implements store.Binder.
-func (s *Store) Bind(name string, a algorithm.Algorithm) (store.Bound, error) {
+func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 	if err := store.ValidateLimit(a); err != nil {
 		return nil, err
 	}
@@ -34,12 +37,8 @@ func (s *Store) Bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 // panic, and must not leave a lock taken then; to make sure of that costs a tenth
 // of a decision, which only those pay who need it.
 func neverPanics(a algorithm.Algorithm) bool {
-	switch a.(type) {
-	case *algorithm.GCRA, *algorithm.TokenBucket, *algorithm.LeakyBucket,
-		*algorithm.FixedWindow, *algorithm.SlidingLog, *algorithm.SlidingCounter:
-		return true
-	}
-	return false
+	t := reflect.TypeOf(a)
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[algorithm.Spec]().PkgPath()
 }
 
 // Apply implements store.Bound. It is the path of every Limiter, so it is

@@ -58,7 +58,7 @@ func TestBytesPerKey(t *testing.T) {
 	} {
 		clk := newMovable()
 		s := newStore(t, &memorystore.Options{Clock: clk, MaxKeys: c.maxKeys})
-		bound, err := s.Bind("", parse(t, c.spec))
+		bound, err := store.FeaturesOf(s).Bind("", parse(t, c.spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestBytesPerLogEntry(t *testing.T) {
 	clk := newMovable()
 	s := newStore(t, &memorystore.Options{Clock: clk})
 	log := algorithm.Must(algorithm.NewSlidingLog(algorithm.Rate{Units: 2 * entries, Per: window}))
-	bound, err := s.Bind("", log)
+	bound, err := store.FeaturesOf(s).Bind("", log)
 	if err != nil {
 		t.Fatal(err)
 	}

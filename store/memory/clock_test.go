@@ -99,7 +99,7 @@ func TestInstantsOfASlotDoNotGoBack(t *testing.T) {
 	s := opened(t, nil)
 	var instants []algorithm.Instant
 	a := recorder{&instants}
-	bound, err := s.Bind("", a)
+	bound, err := store.FeaturesOf(s).Bind("", a)
 	if err != nil {
 		t.Fatal(err)
 	}

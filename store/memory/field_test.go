@@ -33,7 +33,7 @@ func TestMemoryComesBackWhenKeysAreIdle(t *testing.T) {
 		clk := newMovable()
 		s := newStore(t, &memorystore.Options{Clock: clk})
 		before, _ := heap()
-		bound, err := s.Bind("", parse(t, spec))
+		bound, err := store.FeaturesOf(s).Bind("", parse(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestTenThousandGoroutinesTakeExactlyTheBurst(t *testing.T) {
 	const callers, burst = 10_000, 777
 	for _, spec := range []string{"gcra:777/1h", "token-bucket:777/1h", "leaky-bucket:777/1h", "fixed-window:777/1h", "sliding-log:777/1h", "sliding-counter:777/1h"} {
 		s := newStore(t, &memorystore.Options{Clock: newMovable()})
-		bound, err := s.Bind("", parse(t, spec))
+		bound, err := store.FeaturesOf(s).Bind("", parse(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestWindowsLongerThan25DaysAreKept(t *testing.T) {
 		clk := newMovable()
 		s := newStore(t, &memorystore.Options{Clock: clk, MaxKeys: 2})
 		a := algorithm.Must(algorithm.NewFixedWindow(algorithm.Rate{Units: 5, Per: window}))
-		bound, err := s.Bind("", a)
+		bound, err := store.FeaturesOf(s).Bind("", a)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,8 +56,8 @@ type Stats struct {
 	Evicted int64
 }
 
-// Store is a store.Store in memory, safe for concurrent use. It also offers
-// store.Binder.
+// Store is a store.Store in memory, safe for concurrent use. It is a
+// store.Featured.
 //
 // Slots are spread over 64 shards by their key, so all limits of one key share
 // one lock; an Apply over several keys takes the locks in one order. A decision
@@ -73,6 +73,7 @@ type Store struct {
 	injected  *injected  // the user's clock, or nil
 	seed      maphash.Seed
 	closed    atomic.Bool
+	names     store.Names
 	evict     bool
 	most      int64        // MaxKeys; 0 is no bound
 	held      atomic.Int64 // slots held; counted where there is a bound
@@ -83,7 +84,7 @@ type Store struct {
 	done      chan struct{}
 }
 
-var _ store.Binder = (*Store)(nil)
+var _ store.Featured = (*Store)(nil)
 
 // New returns an empty Store. With the default clock it runs one goroutine
 // until Close. Options outside their bounds give an error.

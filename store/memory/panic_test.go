@@ -54,7 +54,7 @@ func TestPanicOfTheUsersDoesNotWedgeTheStore(t *testing.T) {
 			if inPlace {
 				a = explosiveInPlace{explosive{&armed}}
 			}
-			bound, err := s.Bind("", a)
+			bound, err := store.FeaturesOf(s).Bind("", a)
 			if err != nil {
 				t.Fatal(err)
 			}

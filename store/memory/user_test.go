@@ -17,7 +17,7 @@ import (
 func TestPanicInPlaceDoesNotWedgeAStoreOnTheDefaultClock(t *testing.T) {
 	armed := false
 	s := opened(t, nil)
-	bound, err := s.Bind("", explosiveInPlace{explosive{&armed}})
+	bound, err := store.FeaturesOf(s).Bind("", explosiveInPlace{explosive{&armed}})
 	if err != nil {
 		t.Fatal(err)
 	}

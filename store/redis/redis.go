@@ -29,7 +29,7 @@
 //
 // With a client of any type but *redis.Client, keys may lie on several servers: then
 // only those that share a {tag} can be taken together, and others are refused with
-// store.ErrCrossSlot before anything is sent.
+// store.ErrCrossNode before anything is sent.
 //
 // A Ring gives a key to another server while its own is down, and that one knows
 // nothing of what was taken; a cluster or Sentinel does not have that weakness.

@@ -29,7 +29,7 @@ type Client interface {
 type Sharded interface {
 	Client
 	// Sharded reports whether that is so. Then only ops of one tag travel in a
-	// call, and an Apply over several is refused with store.ErrCrossSlot before
+	// call, and an Apply over several is refused with store.ErrCrossNode before
 	// anything is sent.
 	Sharded() bool
 }

@@ -51,7 +51,7 @@ func explain(verb string, err error, writes bool) error {
 	case errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("script: %s: %w", verb, err)
 	case errors.As(err, &reply) && reply.Code() == "CROSSSLOT":
-		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrCrossSlot, err)
+		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrCrossNode, err)
 	case !writes, errors.As(err, &reply) && refusals[reply.Code()]:
 		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrUnavailable, err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // meanings are the errors of a store of which exactly one is in an error of a call.
-var meanings = []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrCrossSlot, store.ErrInvalid, store.ErrContention, store.ErrCorrupt, store.ErrFull, store.ErrClosed}
+var meanings = []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrCrossNode, store.ErrInvalid, store.ErrContention, store.ErrCorrupt, store.ErrFull, store.ErrClosed}
 
 // wantMeaning checks that err means one thing, and still holds its cause, if any.
 func wantMeaning(t *testing.T, what string, err, want, cause error) {
@@ -71,7 +71,7 @@ func TestErrorRepliesHaveTheirMeaning(t *testing.T) {
 			want := store.ErrOutcomeUnknown
 			switch {
 			case code == "CROSSSLOT":
-				want = store.ErrCrossSlot
+				want = store.ErrCrossNode
 			case looks || slices.Contains(codes, code):
 				want = store.ErrUnavailable
 			}
@@ -101,7 +101,7 @@ func TestErrorsOfClientsHaveTheirMeaning(t *testing.T) {
 		"given up":            {context.Canceled, context.Canceled, store.ErrOutcomeUnknown, store.ErrUnavailable},
 		"text of a refusal":   {errors.New("READONLY of no server"), nil, store.ErrOutcomeUnknown, store.ErrUnavailable},
 		"a wrapped refusal":   {errors.Join(down, &ServerError{"LOADING data", nil}), down, store.ErrUnavailable, store.ErrUnavailable},
-		"a refused slot":      {errors.Join(down, &ServerError{"CROSSSLOT keys", nil}), down, store.ErrCrossSlot, store.ErrCrossSlot},
+		"a refused slot":      {errors.Join(down, &ServerError{"CROSSSLOT keys", nil}), down, store.ErrCrossNode, store.ErrCrossNode},
 		"a reply without one": {&ServerError{"", nil}, nil, store.ErrOutcomeUnknown, store.ErrUnavailable},
 	} {
 		if given.cause == nil {

@@ -157,7 +157,7 @@ func (j *journey) start(one step) {
 	}()
 	j.travellers = append(j.travellers, c)
 	j.look()
-	if c.tag == "" && (c.waiting() || !errors.Is(c.err, store.ErrCrossSlot)) {
+	if c.tag == "" && (c.waiting() || !errors.Is(c.err, store.ErrCrossNode)) {
 		j.bad("%.80q: %v", one.keys, c.err)
 	}
 }

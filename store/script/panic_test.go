@@ -60,7 +60,7 @@ func TestPanicOfAUserReachesItsCaller(t *testing.T) {
 					ctx, cancel = context.WithCancel(ctx)
 					defer cancel()
 				case "within":
-					on = s.Within(time.Minute)
+					on = store.FeaturesOf(s).Within(time.Minute)
 				}
 				for range 5 { // more than may be in flight
 					for verb, call := range map[string]func(){

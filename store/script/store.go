@@ -27,6 +27,7 @@ type Store struct {
 	byKind   map[string]*source
 	list     pair
 	limits   limits
+	names    store.Names
 	takes    lane
 	looks    lane
 	locks    locks

@@ -24,7 +24,7 @@ func (s *Store) placeOf(names []string) (string, error) {
 	for i, name := range names[1:] {
 		if s.place(name) != place {
 			return "", fmt.Errorf("script: %w: ops 0 and %d have different hash tags: keys that share a {tag} lie together",
-				store.ErrCrossSlot, i+1)
+				store.ErrCrossNode, i+1)
 		}
 	}
 	return place, nil

@@ -149,7 +149,7 @@ func TestKeysOfTwoTagsAreRefused(t *testing.T) {
 			at, committed, err := s.Apply(t.Context(), ops)
 			lookedAt, lookErr := s.Peek(t.Context(), ops)
 			for verb, err := range map[string]error{"apply": err, "peek": lookErr} {
-				wantMeaning(t, name+", "+what+", "+verb, err, store.ErrCrossSlot, nil)
+				wantMeaning(t, name+", "+what+", "+verb, err, store.ErrCrossNode, nil)
 				want := fmt.Sprintf("ops 0 and %d", len(keys)-1)
 				if text := fmt.Sprint(err); strings.Contains(text, "secret") || !strings.Contains(text, want) || !strings.Contains(text, "{tag}") {
 					t.Errorf("%s, %s: %v, want %s and no key", name, verb, err, want)

@@ -16,11 +16,17 @@ type timed struct {
 	timeout time.Duration
 }
 
-var _ store.Timed = (*Store)(nil)
+var _ store.Featured = (*Store)(nil)
 
-// Within implements store.Timed. To watch the time for a call costs it a timer that
+// Features implements store.Featured. To watch the time for a call costs it a timer that
 // is used again, where a context costs it five allocations.
-func (s *Store) Within(timeout time.Duration) store.Store { return &timed{s, timeout} }
+func (s *Store) Features() store.Features {
+	return store.Features{
+		Owner:  s,
+		Within: func(timeout time.Duration) store.Store { return &timed{s, timeout} },
+		Names:  &s.names,
+	}
+}
 
 // Apply implements store.Store.
 func (t *timed) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {

@@ -16,7 +16,7 @@ import (
 func TestTimeOutEndsTheWait(t *testing.T) {
 	for _, take := range []bool{true, false} {
 		held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
-			in := s.Within(time.Second)
+			in := store.FeaturesOf(s).Within(time.Second)
 			began := time.Now()
 			sent := start(in, take, "sent")
 			call := h.next(t)
@@ -55,7 +55,7 @@ func TestTimeOutEndsTheWait(t *testing.T) {
 // time-out.
 func TestContextOfTheCallerEndsATimedWait(t *testing.T) {
 	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
-		in := s.Within(time.Second)
+		in := store.FeaturesOf(s).Within(time.Second)
 		sent := start(in, true, "sent")
 		call := h.next(t)
 		waits := start(in, true, "waits")
@@ -70,7 +70,7 @@ func TestContextOfTheCallerEndsATimedWait(t *testing.T) {
 // TestTimeOutOfWhatIsNotShared: a Reset and an algorithm without Lua have it too.
 func TestTimeOutOfWhatIsNotShared(t *testing.T) {
 	held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
-		in := s.Within(time.Second)
+		in := store.FeaturesOf(s).Within(time.Second)
 		for name, one := range map[string]struct {
 			call func() error
 			want error
@@ -98,7 +98,7 @@ func TestTimeOutOfWhatIsNotShared(t *testing.T) {
 func TestTimedStoreDecidesAlike(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		s := open(t, dialWire(t, server), &Options{Clock: &handClock{at: 5}})
-		in := s.Within(time.Minute)
+		in := store.FeaturesOf(s).Within(time.Minute)
 		for i := range 12 {
 			on := []store.Store{s, in}[i%2]
 			look, take := oneOp("k", windowOf10), oneOp("k", windowOf10)

@@ -25,7 +25,7 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer s.Close()
-	limiter, err := weir.New(s, algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(100), 20)), nil)
+	limiter, err := weir.New(s, weir.Limit{Name: "api", Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(100), 20))}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -31,7 +31,7 @@
 //     of the store is marked so: a replica may lag behind.
 //
 // In a cluster only keys that share a {tag} can be taken together; others are refused
-// with store.ErrCrossSlot before anything is sent.
+// with store.ErrCrossNode before anything is sent.
 //
 // valkey-go does not tell whether a connection ended before the command was sent or
 // after it. Where that is all that is known, the outcome is unknown: when an idle

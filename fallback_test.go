@@ -61,24 +61,34 @@ func memory(tb testing.TB) *memorystore.Store {
 	return s
 }
 
-var fivePerMinute = algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(5), 5))
+var fiveLimit = weir.Must(weir.ParseLimit("five", "gcra:5/1m"))
+
+// observerFunc is an Observer that is a function.
+type observerFunc func(weir.Observation)
+
+func (f observerFunc) Observe(_ context.Context, o weir.Observation) { f(o) }
+
+// observing calls an Observer without a context.
+func observing(o weir.Observer) func(weir.Observation) {
+	return func(seen weir.Observation) { o.Observe(context.Background(), seen) }
+}
 
 // apache/shenyu #6645: an outage was an invisible bypass.
 func TestStoreThatIsDownIsAnsweredAsTheModeSays(t *testing.T) {
-	for mode, admitted := range map[weir.FailureMode]int{weir.Closed: 0, weir.Open: 20, weir.Local: 5} {
+	for mode, admitted := range map[weir.FailureMode]int{weir.FailClosed: 0, weir.FailOpen: 20, weir.FailLocal: 5} {
 		t.Run(mode.String(), func(t *testing.T) {
 			down := &failing{Store: memory(t), err: fmt.Errorf("dial: %w", store.ErrUnavailable)}
 			var seen, degraded atomic.Int64
-			opts := &weir.Options{OnFailure: mode, Observe: func(o weir.Observation) {
+			opts := &weir.Options{OnFailure: mode, Observer: observerFunc(func(o weir.Observation) {
 				seen.Add(1)
 				if o.Err != nil || o.Decision.Degraded && errors.Is(o.Decision.Cause, store.ErrUnavailable) {
 					degraded.Add(1)
 				}
-			}}
-			if mode == weir.Local {
+			})}
+			if mode == weir.FailLocal {
 				opts.Local = memory(t)
 			}
-			l, err := weir.New(down, fivePerMinute, opts)
+			l, err := weir.New(down, fiveLimit, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,10 +96,10 @@ func TestStoreThatIsDownIsAnsweredAsTheModeSays(t *testing.T) {
 			got := 0
 			for range 20 {
 				d, err := l.Allow(ctx, "k")
-				if mode == weir.Closed && !errors.Is(err, store.ErrUnavailable) || mode != weir.Closed && err != nil {
+				if mode == weir.FailClosed && !errors.Is(err, store.ErrUnavailable) || mode != weir.FailClosed && err != nil {
 					t.Fatalf("error %v", err)
 				}
-				if mode != weir.Closed && (!d.Degraded || d.Cause == nil || d.Limit != 5) {
+				if mode != weir.FailClosed && (!d.Degraded || d.Cause == nil || d.Limit != 5) {
 					t.Fatalf("not marked: %+v", d)
 				}
 				if d.Allowed {
@@ -110,13 +120,13 @@ func TestStoreThatIsDownIsAnsweredAsTheModeSays(t *testing.T) {
 func TestOnlyFailuresOfTheStoreTriggerAFailureMode(t *testing.T) {
 	tests := map[error]bool{
 		store.ErrUnavailable: true, store.ErrOutcomeUnknown: true, store.ErrContention: true, store.ErrFull: true,
-		store.ErrInvalid: false, store.ErrDuplicateSlot: false, store.ErrCrossSlot: false, store.ErrCorrupt: false,
+		store.ErrInvalid: false, store.ErrDuplicateSlot: false, store.ErrCrossNode: false, store.ErrCorrupt: false,
 		store.ErrClosed: false, errors.New("something else"): false,
 		errors.Join(store.ErrUnavailable, store.ErrClosed): false,
 	}
 	for err, triggers := range tests {
 		down := &failing{Store: memory(t), err: err}
-		l, newErr := weir.New(down, fivePerMinute, &weir.Options{OnFailure: weir.Open})
+		l, newErr := weir.New(down, fiveLimit, &weir.Options{OnFailure: weir.FailOpen})
 		if newErr != nil {
 			t.Fatal(newErr)
 		}
@@ -129,7 +139,7 @@ func TestOnlyFailuresOfTheStoreTriggerAFailureMode(t *testing.T) {
 
 func TestFailureModeNeverCoversTheCallersContext(t *testing.T) {
 	down := &failing{Store: memory(t), err: store.ErrUnavailable}
-	l, err := weir.New(down, fivePerMinute, &weir.Options{OnFailure: weir.Open})
+	l, err := weir.New(down, fiveLimit, &weir.Options{OnFailure: weir.FailOpen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +159,7 @@ func TestStoreThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 		defer memory.Close()
 		down := &failing{Store: memory, hang: true}
 		for timeout, want := range map[time.Duration]time.Duration{0: 100 * time.Millisecond, time.Second: time.Second} {
-			closed, err := weir.New(down, fivePerMinute, &weir.Options{Timeout: timeout})
+			closed, err := weir.New(down, fiveLimit, &weir.Options{Timeout: timeout})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +170,7 @@ func TestStoreThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 			if took := time.Since(start); took != want {
 				t.Errorf("took %v, want %v", took, want)
 			}
-			open, err := weir.New(down, fivePerMinute, &weir.Options{Timeout: timeout, OnFailure: weir.Open})
+			open, err := weir.New(down, fiveLimit, &weir.Options{Timeout: timeout, OnFailure: weir.FailOpen})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +192,9 @@ type watching struct {
 	within []time.Duration
 }
 
-func (w *watching) Within(timeout time.Duration) store.Store {
+func (w *watching) Features() store.Features { return store.Features{Owner: w, Within: w.forTime} }
+
+func (w *watching) forTime(timeout time.Duration) store.Store {
 	w.within = append(w.within, timeout)
 	return &failing{Store: w.Store, err: store.ErrUnavailable}
 }
@@ -192,7 +204,7 @@ func (w *watching) Within(timeout time.Duration) store.Store {
 func TestStoreThatWatchesTheTimeIsToldIt(t *testing.T) {
 	main, local := &watching{Store: memory(t)}, &watching{Store: memory(t)}
 	for _, timeout := range []time.Duration{0, time.Second} {
-		l, err := weir.New(main, fivePerMinute, &weir.Options{Timeout: timeout, OnFailure: weir.Local, Local: local})
+		l, err := weir.New(main, fiveLimit, &weir.Options{Timeout: timeout, OnFailure: weir.FailLocal, Local: local})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +221,7 @@ func TestStoreThatWatchesTheTimeIsToldIt(t *testing.T) {
 
 func TestOpenStillDeniesWhatNoStateCouldAdmit(t *testing.T) {
 	down := &failing{Store: memory(t), err: store.ErrUnavailable}
-	l, err := weir.New(down, fivePerMinute, &weir.Options{OnFailure: weir.Open})
+	l, err := weir.New(down, fiveLimit, &weir.Options{OnFailure: weir.FailOpen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,8 +233,8 @@ func TestOpenStillDeniesWhatNoStateCouldAdmit(t *testing.T) {
 func TestLocalThatFailsToReportsBothErrors(t *testing.T) {
 	local := memory(t)
 	local.Close()
-	l, err := weir.New(&failing{Store: memory(t), err: store.ErrUnavailable}, fivePerMinute,
-		&weir.Options{OnFailure: weir.Local, Local: local})
+	l, err := weir.New(&failing{Store: memory(t), err: store.ErrUnavailable}, fiveLimit,
+		&weir.Options{OnFailure: weir.FailLocal, Local: local})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,27 +243,24 @@ func TestLocalThatFailsToReportsBothErrors(t *testing.T) {
 	}
 }
 
-func TestTakerAnswersAsTheModeSays(t *testing.T) {
+func TestMultiLimiterAnswersAsTheModeSays(t *testing.T) {
 	down := &failing{Store: memory(t), err: store.ErrUnavailable}
-	ops := []store.Op{
-		{Slot: store.Slot{Key: "a", Algorithm: fivePerMinute}, Request: algorithm.Request{Cost: 5}},
-		{Slot: store.Slot{Key: "b", Algorithm: fivePerMinute}, Request: algorithm.Request{Cost: 1}},
-	}
+	asks := []weir.Ask{fiveLimit.ForN("a", 5), fiveLimit.For("b")}
 	var seen []weir.Observation
-	taker, err := weir.NewTaker(down, &weir.Options{
-		OnFailure: weir.Local, Local: memory(t),
-		Observe: func(o weir.Observation) { seen = append(seen, o) },
+	multi, err := weir.NewMultiLimiter(down, &weir.Options{
+		OnFailure: weir.FailLocal, Local: memory(t),
+		Observer: observerFunc(func(o weir.Observation) { seen = append(seen, o) }),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false} {
-		r, err := taker.Take(context.Background(), ops...)
+		r, err := multi.Take(context.Background(), asks...)
 		if err != nil || r.Allowed != want || !r.Decisions[0].Degraded || !r.Decisions[1].Degraded {
 			t.Errorf("take %d: %+v, %v", i+1, r, err)
 		}
 	}
-	if len(seen) != 4 || seen[2].Key != "a" || seen[2].Verb != "Take" || seen[2].Decision.Allowed || !seen[3].Decision.Allowed {
+	if len(seen) != 4 || seen[2].Key != "a" || seen[2].Kind != weir.KindTake || seen[2].Decision.Allowed || !seen[3].Decision.Allowed {
 		t.Errorf("seen %+v", seen)
 	}
 }
@@ -259,16 +268,16 @@ func TestTakerAnswersAsTheModeSays(t *testing.T) {
 func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 	for name, o := range map[string]weir.Options{
 		"mode":                {OnFailure: 3},
-		"local missing":       {OnFailure: weir.Local},
+		"local missing":       {OnFailure: weir.FailLocal},
 		"local not asked for": {Local: memory(t)},
-		"local nil pointer":   {OnFailure: weir.Local, Local: (*memorystore.Store)(nil)},
+		"local nil pointer":   {OnFailure: weir.FailLocal, Local: (*memorystore.Store)(nil)},
 		"timeout":             {Timeout: -1},
 	} {
-		if _, err := weir.New(memory(t), fivePerMinute, &o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "must be") {
+		if _, err := weir.New(memory(t), fiveLimit, &o); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "must be") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := weir.NewTaker(memory(t), &o); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: taker: %v", name, err)
+		if _, err := weir.NewMultiLimiter(memory(t), &o); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: multi: %v", name, err)
 		}
 	}
 }
@@ -276,11 +285,11 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 func TestLogObserverLimitsItsLinesAndCountsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		observe := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, nil)))
-		outage := weir.Observation{Verb: "Allow", Key: "secret-key", Decision: weir.Decision{Allowed: true, Degraded: true, Cause: store.ErrUnavailable}}
+		observe := observing(weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, nil))))
+		outage := weir.Observation{Key: "secret-key", Decision: weir.Decision{Allowed: true, Degraded: true, Cause: store.ErrUnavailable}}
 		for range 100 {
 			observe(outage)
-			observe(weir.Observation{Verb: "Allow", Decision: weir.Decision{Allowed: true}})
+			observe(weir.Observation{Decision: weir.Decision{Allowed: true}})
 		}
 		if lines := strings.Count(log.String(), "\n"); lines != 5 {
 			t.Errorf("%d lines for 100 failures at one instant, want 5", lines)
@@ -292,12 +301,12 @@ func TestLogObserverLimitsItsLinesAndCountsTheRest(t *testing.T) {
 			t.Errorf("the line after: %s", log.String())
 		}
 		log.Reset()
-		observe(weir.Observation{Verb: "Allow", Key: "secret-key", Err: store.ErrCorrupt})
+		observe(weir.Observation{Key: "secret-key", Err: store.ErrCorrupt})
 		if !strings.Contains(log.String(), "level=ERROR") {
 			t.Errorf("an error: %s", log.String())
 		}
 		log.Reset()
-		observe(weir.Observation{Verb: "Allow", Err: context.Canceled})
+		observe(weir.Observation{Err: context.Canceled})
 		if log.Len() != 0 {
 			t.Errorf("a caller who went away was logged: %s", log.String())
 		}
@@ -308,7 +317,7 @@ func TestLogObserverLimitsItsLinesAndCountsTheRest(t *testing.T) {
 }
 
 func TestOpenDoesNotAdmitWhatNoStoreTakes(t *testing.T) {
-	l, err := weir.New(&failing{Store: memory(t), err: store.ErrUnavailable}, fivePerMinute, &weir.Options{OnFailure: weir.Open})
+	l, err := weir.New(&failing{Store: memory(t), err: store.ErrUnavailable}, fiveLimit, &weir.Options{OnFailure: weir.FailOpen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,11 +327,11 @@ func TestOpenDoesNotAdmitWhatNoStoreTakes(t *testing.T) {
 	if d, err := l.Allow(context.Background(), ""); !errors.Is(err, store.ErrInvalid) || d.Allowed {
 		t.Errorf("an empty key: %+v, %v", d, err)
 	}
-	taker, err := weir.NewTaker(&failing{Store: memory(t), err: store.ErrUnavailable}, &weir.Options{OnFailure: weir.Open})
+	multi, err := weir.NewMultiLimiter(&failing{Store: memory(t), err: store.ErrUnavailable}, &weir.Options{OnFailure: weir.FailOpen})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := taker.Take(context.Background()); !errors.Is(err, store.ErrInvalid) || r.Allowed {
+	if r, err := multi.Take(context.Background()); !errors.Is(err, store.ErrInvalid) || r.Allowed {
 		t.Errorf("no ops: %+v, %v", r, err)
 	}
 }

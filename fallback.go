@@ -10,7 +10,7 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// FailureMode says what a Limiter or a Taker answers when its store cannot.
+// FailureMode says what a Limiter or a MultiLimiter answers when its store cannot.
 //
 // Only a store that is unavailable, does not answer in time, does not know the
 // outcome, sees too much contention or is full fails in this sense. Everything
@@ -19,32 +19,32 @@ import (
 type FailureMode int
 
 const (
-	// Closed returns the error; nothing is admitted. The default.
-	Closed FailureMode = iota
-	// Open admits without counting: the Decision is Allowed and Degraded, and
+	// FailClosed returns the error; nothing is admitted. The default.
+	FailClosed FailureMode = iota
+	// FailOpen admits without counting: the Decision is Allowed and Degraded, and
 	// says why in Cause. Of its numbers only Limit is known, and a cost above
 	// it is denied as ever.
-	Open
-	// Local asks the store in Options.Local instead, usually one in memory
+	FailOpen
+	// FailLocal asks the store in Options.Local instead, usually one in memory
 	// with the same limit for this process alone. The Decision is Degraded,
 	// with the error of the first store in Cause.
-	Local
+	FailLocal
 )
 
 // String returns the name of the mode.
 func (m FailureMode) String() string {
 	switch m {
-	case Closed:
-		return "Closed"
-	case Open:
-		return "Open"
-	case Local:
-		return "Local"
+	case FailClosed:
+		return "FailClosed"
+	case FailOpen:
+		return "FailOpen"
+	case FailLocal:
+		return "FailLocal"
 	}
 	return fmt.Sprintf("FailureMode(%d)", int(m))
 }
 
-// guard asks a store, in the time it has, and answers for it where it fails.
+// guard asks a store within its time-out, and answers for it where it fails.
 type guard struct {
 	store   store.Store
 	mode    FailureMode
@@ -65,25 +65,26 @@ func newGuard(s store.Store, o *Options) guard {
 // patience returns a store and how long its calls may take: 0 for one that never waits,
 // and for one that watches the time itself.
 func patience(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
-	if immediate, is := s.(store.Immediate); is && immediate.Immediate() {
+	f := store.FeaturesOf(s)
+	if f.NoIO {
 		return s, 0
 	}
 	if timeout == 0 {
 		timeout = defaultTimeout
 	}
-	if timed, is := s.(store.Timed); is {
-		return timed.Within(timeout), 0
+	if f.Within != nil {
+		return f.Within(timeout), 0
 	}
 	return s, timeout
 }
 
-// ask applies ops, or peeks. cause is the failure that the mode stood in for.
+// ask applies ops, or peeks. cause is the failure that the mode answered for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
 	at, committed, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, committed, nil, nil
 	}
-	return g.stand(ctx, ops, take, err)
+	return g.fallback(ctx, ops, take, err)
 }
 
 // call is one call to a store, with the time-out.
@@ -99,7 +100,7 @@ func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store
 	return at, committed, late(ctx, within, timeout, err)
 }
 
-// reset forgets slots, in the store that stands in as well.
+// reset forgets slots, in the local store as well.
 func (g *guard) reset(ctx context.Context, slots []store.Slot) error {
 	err := reset(ctx, g.store, g.timeout, slots)
 	if g.local != nil {
@@ -139,17 +140,17 @@ func isOver(ctx context.Context) bool {
 	return ctx.Err() != nil || has && !time.Now().Before(until)
 }
 
-// stand answers in place of the store, which failed with err, or returns err
+// fallback answers in place of the store, which failed with err, or returns err
 // where the mode does not cover it.
-func (g *guard) stand(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, committed bool, cause, left error) {
+func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, committed bool, cause, left error) {
 	// What no store takes must not be answered for one that failed.
 	if invalid := store.Validate(ops); invalid != nil {
 		return 0, false, nil, invalid
 	}
-	if g.mode == Closed || ctx.Err() != nil || !isFailure(err) {
+	if g.mode == FailClosed || ctx.Err() != nil || !isFailure(err) {
 		return 0, false, nil, err
 	}
-	if g.mode == Local {
+	if g.mode == FailLocal {
 		at, committed, localErr := call(ctx, g.local, g.patient, ops, take)
 		if localErr != nil {
 			return 0, false, nil, errors.Join(localErr, err)
@@ -163,7 +164,7 @@ func (g *guard) stand(ctx context.Context, ops []store.Op, take bool, err error)
 // does not, whatever else they are joined with.
 var (
 	failures = []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrFull}
-	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossSlot, store.ErrCorrupt, store.ErrClosed}
+	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossNode, store.ErrCorrupt, store.ErrClosed}
 )
 
 func isFailure(err error) bool { return isAny(err, failures) && !isAny(err, never) }

@@ -10,30 +10,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir"
-	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 	"pgregory.net/rapid"
 )
 
-func newTaker(t tb, s store.Store) *weir.Taker {
+func newMulti(t tb, s store.Store) *weir.MultiLimiter {
 	t.Helper()
-	taker, err := weir.NewTaker(s, nil)
+	multi, err := weir.NewMultiLimiter(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return taker
+	return multi
 }
 
-// op asks the limit of a spec for cost; the spec is also its name.
-func op(t tb, key, spec string, cost int64) store.Op {
+// ask asks the limit of a spec for cost; the spec is also its name.
+func ask(t tb, key, spec string, cost int64) weir.Ask {
 	t.Helper()
-	return store.Op{Slot: store.Slot{Key: key, Limit: spec, Algorithm: parse(t, spec)}, Request: algorithm.Request{Cost: cost}}
+	return limit(t, spec).ForN(key, cost)
 }
 
-func take(t *testing.T, taker *weir.Taker, ops ...store.Op) weir.Result {
+func take(t *testing.T, multi *weir.MultiLimiter, asks ...weir.Ask) weir.Result {
 	t.Helper()
-	r, err := taker.Take(background, ops...)
+	r, err := multi.Take(background, asks...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +41,9 @@ func take(t *testing.T, taker *weir.Taker, ops ...store.Op) weir.Result {
 
 func TestTakeChargesEveryLimitOrNone(t *testing.T) {
 	clk := &movable{midnight}
-	taker := newTaker(t, newMemory(t, &memorystore.Options{Clock: clk}))
+	multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: clk}))
 	at := midnight.UTC()
-	ops := []store.Op{op(t, "203.0.113.7", "gcra:2/1s", 1), op(t, "user:7", "leaky-bucket:1/1s,capacity=3", 1), op(t, "org:3", "sliding-log:1/10s", 1)}
+	asks := []weir.Ask{ask(t, "203.0.113.7", "gcra:2/1s", 1), ask(t, "user:7", "leaky-bucket:1/1s,capacity=3", 1), ask(t, "org:3", "sliding-log:1/10s", 1)}
 	want := weir.Result{
 		Allowed: true,
 		Decisions: []weir.Decision{
@@ -54,7 +53,7 @@ func TestTakeChargesEveryLimitOrNone(t *testing.T) {
 		},
 		Binding: 2, // the smallest Remaining
 	}
-	if diff := cmp.Diff(want, take(t, taker, ops...)); diff != "" {
+	if diff := cmp.Diff(want, take(t, multi, asks...)); diff != "" {
 		t.Errorf("admitted (-want +got):\n%s", diff)
 	}
 	// The organisation has none left: the others answer as to a look.
@@ -68,19 +67,14 @@ func TestTakeChargesEveryLimitOrNone(t *testing.T) {
 		RetryAfter: 10 * time.Second,
 	}
 	for range 3 { // which changes nothing
-		if diff := cmp.Diff(want, take(t, taker, ops...)); diff != "" {
+		if diff := cmp.Diff(want, take(t, multi, asks...)); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
 	}
 	// Without it the two others go on from where they were.
-	r := take(t, taker, ops[:2]...)
+	r := take(t, multi, asks[:2]...)
 	if !r.Allowed || r.Delay != time.Second || r.Binding != 0 || r.Decisions[0].Remaining != 0 || r.Decisions[1].Remaining != 1 {
 		t.Errorf("got %+v", r)
-	}
-	for i, op := range ops {
-		if op.Outcome != (algorithm.Outcome{}) {
-			t.Errorf("Take has written to op %d of the caller: %+v", i, op.Outcome)
-		}
 	}
 }
 
@@ -89,25 +83,25 @@ func TestBindingLimitIsTheOneThatMatters(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		used    map[string]int64
-		ops     []store.Op
+		asks    []weir.Ask
 		binding int
 		retry   time.Duration
 	}{
-		{"the smallest Remaining", nil, []store.Op{op(t, "a", day, 1), op(t, "a", hour, 2)}, 1, 0},
-		{"the first of equals when allowed", nil, []store.Op{op(t, "a", day, 3), op(t, "a", hour, 1), op(t, "a", minute, 1)}, 0, 0},
-		{"a look counts as well", map[string]int64{minute: 3}, []store.Op{op(t, "a", day, 1), op(t, "a", minute, 0)}, 1, 0},
-		{"the longest wait", map[string]int64{hour: 3, minute: 3}, []store.Op{op(t, "a", minute, 1), op(t, "a", hour, 1), op(t, "a", day, 1)}, 1, time.Hour},
-		{"the first of equals when denied", map[string]int64{hour: 3}, []store.Op{op(t, "a", day, 1), op(t, "a", hour, 1), op(t, "b", hour, 1)}, 1, time.Hour},
-		{"Never is the longest", map[string]int64{day: 5}, []store.Op{op(t, "a", day, 1), op(t, "a", minute, 4)}, 1, weir.Never},
-		{"what is denied, not what has least left", map[string]int64{hour: 1, minute: 3}, []store.Op{op(t, "a", minute, 0), op(t, "a", hour, 3)}, 1, time.Hour},
+		{"the smallest Remaining", nil, []weir.Ask{ask(t, "a", day, 1), ask(t, "a", hour, 2)}, 1, 0},
+		{"the first of equals when allowed", nil, []weir.Ask{ask(t, "a", day, 3), ask(t, "a", hour, 1), ask(t, "a", minute, 1)}, 0, 0},
+		{"a look counts as well", map[string]int64{minute: 3}, []weir.Ask{ask(t, "a", day, 1), ask(t, "a", minute, 0)}, 1, 0},
+		{"the longest wait", map[string]int64{hour: 3, minute: 3}, []weir.Ask{ask(t, "a", minute, 1), ask(t, "a", hour, 1), ask(t, "a", day, 1)}, 1, time.Hour},
+		{"the first of equals when denied", map[string]int64{hour: 3}, []weir.Ask{ask(t, "a", day, 1), ask(t, "a", hour, 1), ask(t, "b", hour, 1)}, 1, time.Hour},
+		{"Never is the longest", map[string]int64{day: 5}, []weir.Ask{ask(t, "a", day, 1), ask(t, "a", minute, 4)}, 1, weir.Never},
+		{"what is denied, not what has least left", map[string]int64{hour: 1, minute: 3}, []weir.Ask{ask(t, "a", minute, 0), ask(t, "a", hour, 3)}, 1, time.Hour},
 	} {
 		clk := &movable{midnight}
-		taker := newTaker(t, newMemory(t, &memorystore.Options{Clock: clk}))
+		multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: clk}))
 		for spec, cost := range c.used {
-			take(t, taker, op(t, "a", spec, cost), op(t, "b", spec, cost))
+			take(t, multi, ask(t, "a", spec, cost), ask(t, "b", spec, cost))
 		}
-		for _, ask := range []func(context.Context, ...store.Op) (weir.Result, error){taker.Peek, taker.Take} {
-			r, err := ask(background, c.ops...)
+		for _, call := range []func(context.Context, ...weir.Ask) (weir.Result, error){multi.Peek, multi.Take} {
+			r, err := call(background, c.asks...)
 			if err != nil || r.Binding != c.binding || r.RetryAfter != c.retry || r.Allowed != (c.retry == 0) {
 				t.Errorf("%s: binding %d, retry after %v, allowed %t, error %v; want %d, %v",
 					c.name, r.Binding, r.RetryAfter, r.Allowed, err, c.binding, c.retry)
@@ -116,53 +110,53 @@ func TestBindingLimitIsTheOneThatMatters(t *testing.T) {
 	}
 }
 
-func TestTakerErrorsAreNoDecisions(t *testing.T) {
+func TestMultiLimiterErrorsAreNoDecisions(t *testing.T) {
 	s := newMemory(t, nil)
-	taker := newTaker(t, s)
-	good := op(t, "secret key", "gcra:5/1s", 1)
+	multi := newMulti(t, s)
+	good := ask(t, "secret key", "gcra:5/1s", 1)
 	nameless, negative, late, headless := good, good, good, good
-	nameless.Key, negative.Request.Cost, late.Request.MaxDelay, headless.Algorithm = "", -1, -1, nil
+	nameless.Key, negative.Cost, late.MaxDelay, headless.Limit.Algorithm = "", -1, -1, nil
 	ended, cancel := context.WithCancel(background)
 	cancel()
-	other := op(t, "secret key", "gcra:6/1s", 1)
+	other := ask(t, "secret key", "gcra:6/1s", 1)
 	for what, c := range map[string]struct {
 		ctx  context.Context
-		ops  []store.Op
+		asks []weir.Ask
 		want error
 	}{
 		"no ops":           {background, nil, store.ErrInvalid},
-		"too many ops":     {background, slices.Repeat([]store.Op{good}, store.MaxOps+1), store.ErrInvalid},
-		"an empty key":     {background, []store.Op{other, nameless}, store.ErrInvalid},
-		"a negative cost":  {background, []store.Op{other, negative}, store.ErrInvalid},
-		"a negative delay": {background, []store.Op{other, late}, store.ErrInvalid},
-		"no algorithm":     {background, []store.Op{other, headless}, store.ErrInvalid},
-		"a slot twice":     {background, []store.Op{other, good, good}, store.ErrDuplicateSlot},
-		"an ended context": {ended, []store.Op{other, good}, context.Canceled},
+		"too many ops":     {background, slices.Repeat([]weir.Ask{good}, store.MaxOps+1), store.ErrInvalid},
+		"an empty key":     {background, []weir.Ask{other, nameless}, store.ErrInvalid},
+		"a negative cost":  {background, []weir.Ask{other, negative}, store.ErrInvalid},
+		"a negative delay": {background, []weir.Ask{other, late}, store.ErrInvalid},
+		"no algorithm":     {background, []weir.Ask{other, headless}, store.ErrInvalid},
+		"a slot twice":     {background, []weir.Ask{other, good, good}, store.ErrDuplicateSlot},
+		"an ended context": {ended, []weir.Ask{other, good}, context.Canceled},
 	} {
-		for _, ask := range []func(context.Context, ...store.Op) (weir.Result, error){taker.Take, taker.Peek} {
-			r, err := ask(c.ctx, c.ops...)
+		for _, call := range []func(context.Context, ...weir.Ask) (weir.Result, error){multi.Take, multi.Peek} {
+			r, err := call(c.ctx, c.asks...)
 			if !errors.Is(err, c.want) || r.Allowed || r.Decisions != nil || strings.Contains(err.Error(), "secret key") {
 				t.Errorf("%s: %+v, error %v; want %v", what, r, err, c.want)
 			}
 		}
 	}
-	if r := take(t, taker, good, other); r.Decisions[0].Remaining != 4 || r.Decisions[1].Remaining != 5 {
+	if r := take(t, multi, good, other); r.Decisions[0].Remaining != 4 || r.Decisions[1].Remaining != 5 {
 		t.Errorf("an error has charged a limit: %+v", r)
 	}
 
-	second := newTaker(t, s)
+	second := newMulti(t, s)
 	for range 2 {
-		if err := taker.Close(); err != nil {
+		if err := multi.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, ask := range []func(context.Context, ...store.Op) (weir.Result, error){taker.Take, taker.Peek} {
-		if r, err := ask(background, good); !errors.Is(err, store.ErrClosed) || r.Decisions != nil {
+	for _, call := range []func(context.Context, ...weir.Ask) (weir.Result, error){multi.Take, multi.Peek} {
+		if r, err := call(background, good); !errors.Is(err, store.ErrClosed) || r.Decisions != nil {
 			t.Errorf("after Close: %+v, error %v", r, err)
 		}
 	}
 	if r := take(t, second, good); !r.Allowed {
-		t.Error("closing a Taker has closed the store")
+		t.Error("closing a MultiLimiter has closed the store")
 	}
 	_ = s.Close()
 	if _, err := second.Take(background, good); !errors.Is(err, store.ErrClosed) {
@@ -170,7 +164,7 @@ func TestTakerErrorsAreNoDecisions(t *testing.T) {
 	}
 }
 
-func TestNewTakerRefusesWhatCannotWork(t *testing.T) {
+func TestNewMultiLimiterRefusesWhatCannotWork(t *testing.T) {
 	var none *memorystore.Store
 	for what, c := range map[string]struct {
 		s    store.Store
@@ -179,14 +173,13 @@ func TestNewTakerRefusesWhatCannotWork(t *testing.T) {
 	}{
 		"no store":                 {nil, nil, "store nil"},
 		"a nil pointer to a store": {none, nil, "store nil"},
-		"a name":                   {newMemory(t, nil), &weir.Options{Name: "l"}, `Options.Name "l"`},
 	} {
-		taker, err := weir.NewTaker(c.s, c.opts)
-		if !errors.Is(err, store.ErrInvalid) || taker != nil || !strings.Contains(err.Error(), c.part) {
-			t.Errorf("%s: %v, error %v", what, taker, err)
+		multi, err := weir.NewMultiLimiter(c.s, c.opts)
+		if !errors.Is(err, store.ErrInvalid) || multi != nil || !strings.Contains(err.Error(), c.part) {
+			t.Errorf("%s: %v, error %v", what, multi, err)
 		}
 	}
-	if _, err := weir.NewTaker(newMemory(t, nil), &weir.Options{}); err != nil {
+	if _, err := weir.NewMultiLimiter(newMemory(t, nil), &weir.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -198,24 +191,24 @@ func TestTakeIsTheConjunctionOfItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clk := &movable{midnight}
 		s := newMemory(t, &memorystore.Options{Clock: clk})
-		taker := newTaker(t, s)
-		var ops []store.Op
+		multi := newMulti(t, s)
+		var asks []weir.Ask
 		for _, spec := range specs[:rapid.IntRange(1, len(specs)).Draw(t, "limits")] {
-			o := op(t, "a", spec, rapid.Int64Range(0, 3).Draw(t, "cost"))
+			o := ask(t, "a", spec, rapid.Int64Range(0, 3).Draw(t, "cost"))
 			for range rapid.IntRange(0, 3).Draw(t, "used") {
-				if _, err := taker.Take(background, op(t, "a", spec, 1)); err != nil {
+				if _, err := multi.Take(background, ask(t, "a", spec, 1)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			ops = append(ops, o)
+			asks = append(asks, o)
 		}
 		clk.now = clk.now.Add(time.Duration(rapid.Int64Range(0, 1_500_000).Draw(t, "µs")) * time.Microsecond)
-		ask := func(take bool, ops ...store.Op) weir.Result {
-			call := taker.Peek
+		decide := func(take bool, asks ...weir.Ask) weir.Result {
+			call := multi.Peek
 			if take {
-				call = taker.Take
+				call = multi.Take
 			}
-			r, err := call(background, ops...)
+			r, err := call(background, asks...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,15 +216,15 @@ func TestTakeIsTheConjunctionOfItsLimits(t *testing.T) {
 		}
 
 		all, longest := true, time.Duration(0)
-		for _, o := range ops {
-			single := ask(false, o)
+		for _, o := range asks {
+			single := decide(false, o)
 			all = all && single.Allowed
 			longest = max(longest, single.RetryAfter)
 		}
-		forwards := ask(false, ops...)
-		turned := slices.Clone(ops)
+		forwards := decide(false, asks...)
+		turned := slices.Clone(asks)
 		slices.Reverse(turned)
-		backwards := ask(false, turned...)
+		backwards := decide(false, turned...)
 		slices.Reverse(backwards.Decisions)
 		if forwards.Allowed != all || forwards.RetryAfter != longest {
 			t.Fatalf("allowed %t, retry after %v; the single limits say %t, %v", forwards.Allowed, forwards.RetryAfter, all, longest)
@@ -245,28 +238,28 @@ func TestTakeIsTheConjunctionOfItsLimits(t *testing.T) {
 				t.Fatalf("limit %d binds, and %d more so: %+v", forwards.Binding, i, forwards)
 			}
 		}
-		if taken := ask(true, ops...); !cmp.Equal(taken, forwards) {
+		if taken := decide(true, asks...); !cmp.Equal(taken, forwards) {
 			t.Fatalf("peek foretells %+v\nand take answers %+v", forwards, taken)
 		}
 		if all || longest == weir.Never {
 			return
 		}
 		clk.now = clk.now.Add(longest - time.Microsecond)
-		if r := ask(true, ops...); r.Allowed {
+		if r := decide(true, asks...); r.Allowed {
 			t.Fatalf("told to retry after %v, and admitted 1 µs before", longest)
 		}
 		clk.now = clk.now.Add(time.Microsecond)
-		if r := ask(true, ops...); !r.Allowed {
+		if r := decide(true, asks...); !r.Allowed {
 			t.Fatalf("told to retry after %v, and then denied: %+v", longest, r)
 		}
 	})
 }
 
 func TestTakeMakesTwoAllocations(t *testing.T) {
-	taker := newTaker(t, newMemory(t, nil))
-	ops := []store.Op{op(t, "a", "gcra:5/1s", 1), op(t, "b", "fixed-window:5/1s", 1), op(t, "c", "token-bucket:5/1s", 1)}
+	multi := newMulti(t, newMemory(t, nil))
+	asks := []weir.Ask{ask(t, "a", "gcra:5/1s", 1), ask(t, "b", "fixed-window:5/1s", 1), ask(t, "c", "token-bucket:5/1s", 1)}
 	n := testing.AllocsPerRun(1000, func() {
-		if _, err := taker.Take(background, ops...); err != nil {
+		if _, err := multi.Take(background, asks...); err != nil {
 			t.Fatal(err)
 		}
 	})

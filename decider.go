@@ -1,0 +1,114 @@
+package weir
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// Limit is a limit with a name. The name is required: it keeps the states of two
+// limits of one key apart, and names the limit for observers and in metrics. Give
+// two limits two names; a limit whose parameters change keeps its name, and runs on
+// from the state that it has.
+type Limit struct {
+	// Name is 1 to 200 bytes. It stands in the stored name of every state and is
+	// no secret.
+	Name string
+	// Algorithm decides; required.
+	Algorithm algorithm.Algorithm
+}
+
+// ParseLimit returns a Limit from a name and the text of an algorithm, such as
+// "gcra:100/1m,burst=20"; see algorithm.ParseSpec. A text that it refuses gives an
+// *algorithm.ParameterError, a name an *store.InputError.
+func ParseLimit(name, spec string) (Limit, error) {
+	a, err := algorithm.ParseSpec(spec)
+	if err != nil {
+		return Limit{}, err
+	}
+	l := Limit{Name: name, Algorithm: a}
+	return l, l.check(-1)
+}
+
+// For returns an Ask for one unit.
+func (l Limit) For(key string) Ask { return Ask{Limit: l, Key: key, Cost: 1} }
+
+// ForN returns an Ask for n units. 0 is a look: it is never denied and charges
+// nothing. An n above the capacity is never admitted, and one below 0 is an error of
+// the call that the Ask is given to.
+func (l Limit) ForN(key string, n int64) Ask {
+	return Ask{Limit: l, Key: key, Cost: n, look: n == 0}
+}
+
+// check refuses a limit without a name or an algorithm; i is the index of the Ask
+// for the error, -1 where there is none.
+func (l *Limit) check(i int) error {
+	if len(l.Name) < 1 || len(l.Name) > maxName {
+		return &store.InputError{
+			Op: i, Field: "Limit.Name", Value: strconv.Itoa(len(l.Name)) + " bytes long",
+			Allowed: "1 to " + strconv.Itoa(maxName) + " bytes long",
+		}
+	}
+	return store.ValidateLimit(l.Algorithm)
+}
+
+const maxName = 200
+
+// Ask is what one limit is asked for: so many units for one key. Limit.For and
+// Limit.ForN make one.
+type Ask struct {
+	Limit Limit
+	// Key is whom the limit is asked for: any non-empty byte string.
+	Key string
+	// Cost is the units, 1 or more. Only an Ask of Limit.ForN may have 0: an Ask
+	// written by hand that leaves the Cost out is refused instead of asking for
+	// nothing.
+	Cost int64
+	// MaxDelay bounds the Delay of a leaky bucket: see algorithm.Request.
+	MaxDelay time.Duration
+
+	look bool // a Cost of 0 is meant
+}
+
+// Decider answers asks: the one seam through which everything above the limits of
+// this package asks. *MultiLimiter is one. Implementations are safe for concurrent
+// use.
+type Decider interface {
+	// Take asks all limits for their cost, all or nothing, at one instant. A
+	// refusal is a Result; an error means that there is no decision, and that
+	// Result.Allowed is false.
+	Take(ctx context.Context, asks ...Ask) (Result, error)
+	// Peek returns what Take would answer now, and changes nothing.
+	Peek(ctx context.Context, asks ...Ask) (Result, error)
+}
+
+// opsOf turns asks into ops of a store, which refuses what is left to refuse.
+func opsOf(asks []Ask) ([]store.Op, error) {
+	ops := make([]store.Op, len(asks))
+	for i := range asks {
+		a := &asks[i]
+		if err := a.Limit.check(i); err != nil {
+			return nil, err
+		}
+		if a.Cost == 0 && !a.look {
+			return nil, &store.InputError{Op: i, Field: "Ask.Cost", Value: "0", Allowed: "1 or more; Limit.ForN(key, 0) is a look"}
+		}
+		ops[i] = store.Op{
+			Slot:    store.Slot{Key: a.Key, Limit: a.Limit.Name, Algorithm: a.Limit.Algorithm},
+			Request: algorithm.Request{Cost: a.Cost, MaxDelay: a.MaxDelay},
+		}
+	}
+	return ops, nil
+}
+
+// Must returns v, or panics if err is not nil. It is for variables, examples and
+// programs that cannot run without v.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

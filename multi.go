@@ -1,0 +1,152 @@
+package weir
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir/store"
+)
+
+// MultiLimiter asks several limits at once, all or nothing: a request that has to
+// pass a limit for its address, one for its user and one for its organisation is
+// charged to all three or to none. Which verb to use:
+//
+//   - Take: may this pass now? Charged if every limit says yes.
+//   - Peek: what would Take answer? Never charged.
+//   - Wait: let this pass as soon as it may.
+//   - Reset: forget the keys; they are fresh again.
+//
+// A refusal is a Result. An error means that there is no decision, that
+// Result.Allowed is false, and that nothing was charged unless the error matches
+// store.ErrOutcomeUnknown. The errors are store.ErrInvalid for no asks, more than
+// store.MaxOps, and an Ask without a key, a limit's name or algorithm, or a cost;
+// store.ErrDuplicateSlot where two asks are for the same key and limit;
+// store.ErrCrossNode where a cluster keeps the keys on different nodes;
+// store.ErrClosed; the error of a ctx that has ended; and what the store returns.
+// What is answered instead where a store fails is for Options.OnFailure to say.
+//
+// A MultiLimiter is safe for concurrent use. Each verb but Wait costs one call to the
+// store and two allocations. Time is the store's clock.
+type MultiLimiter struct {
+	guard
+	observer Observer
+	queues   queues // of the calls to Wait
+	closed   atomic.Bool
+	done     chan struct{} // closed with it
+}
+
+var _ Decider = (*MultiLimiter)(nil)
+
+// NewMultiLimiter returns a MultiLimiter on a store. The store stays the caller's: it
+// may serve any number of limiters, and is closed by its owner. opts may be nil; an
+// option outside its bounds, or a nil store, gives an error that matches
+// store.ErrInvalid.
+func NewMultiLimiter(s store.Store, opts *Options) (*MultiLimiter, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if err := checkStore("store", s); err != nil {
+		return nil, err
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	return &MultiLimiter{guard: newGuard(s, opts), observer: opts.Observer, done: make(chan struct{})}, nil
+}
+
+// Take implements Decider: it asks each limit for its cost, at one instant and in
+// one step of the store.
+func (m *MultiLimiter) Take(ctx context.Context, asks ...Ask) (Result, error) {
+	return m.decide(ctx, KindTake, asks)
+}
+
+// Peek implements Decider: it returns what Take would answer now, and changes
+// nothing.
+func (m *MultiLimiter) Peek(ctx context.Context, asks ...Ask) (Result, error) {
+	return m.decide(ctx, KindPeek, asks)
+}
+
+func (m *MultiLimiter) decide(ctx context.Context, kind Kind, asks []Ask) (Result, error) {
+	ops, err := opsOf(asks)
+	if err != nil {
+		m.observe(ctx, kind, asks, nil, err, 0)
+		return Result{}, err
+	}
+	return m.decideOps(ctx, kind, asks, ops)
+}
+
+// decideOps decides asks, observed. It writes the outcomes into ops.
+func (m *MultiLimiter) decideOps(ctx context.Context, kind Kind, asks []Ask, ops []store.Op) (Result, error) {
+	if m.observer == nil {
+		return m.result(ctx, kind, ops)
+	}
+	start := time.Now()
+	r, err := m.result(ctx, kind, ops)
+	m.observe(ctx, kind, asks, r.Decisions, err, time.Since(start))
+	return r, err
+}
+
+func (m *MultiLimiter) result(ctx context.Context, kind Kind, ops []store.Op) (Result, error) {
+	if m.closed.Load() {
+		return Result{}, store.ErrClosed
+	}
+	at, committed, cause, err := m.ask(ctx, ops, kind != KindPeek)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Allowed: committed, Decisions: make([]Decision, len(ops))}
+	for i := range ops {
+		if err := r.Decisions[i].setDegraded(ops[i].Outcome, at, cause, nil); err != nil {
+			return Result{}, err
+		}
+	}
+	r.summarize()
+	return r, nil
+}
+
+// observe shows the Observer each ask; there are no decisions with an error.
+func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, decisions []Decision, err error, took time.Duration) {
+	if m.observer == nil {
+		return
+	}
+	for i := range asks {
+		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Cost: asks[i].Cost, Err: err, Took: took}
+		if err == nil && decisions != nil {
+			seen.Decision = decisions[i]
+		}
+		m.observer.Observe(ctx, seen)
+	}
+}
+
+// Reset makes the keys of asks fresh for their limits, whatever their cost. It is
+// idempotent. With an error some may have been reset.
+func (m *MultiLimiter) Reset(ctx context.Context, asks ...Ask) error {
+	start := time.Now()
+	err := m.resetAsks(ctx, asks)
+	m.observe(ctx, KindReset, asks, nil, err, time.Since(start))
+	return err
+}
+
+func (m *MultiLimiter) resetAsks(ctx context.Context, asks []Ask) error {
+	if m.closed.Load() {
+		return store.ErrClosed
+	}
+	slots := make([]store.Slot, len(asks))
+	for i := range asks {
+		if err := asks[i].Limit.check(i); err != nil {
+			return err
+		}
+		slots[i] = store.Slot{Key: asks[i].Key, Limit: asks[i].Limit.Name, Algorithm: asks[i].Limit.Algorithm}
+	}
+	return m.reset(ctx, slots)
+}
+
+// Close makes later calls return store.ErrClosed, and ends those that Wait. It
+// leaves the store open. It is idempotent; the error is always nil.
+func (m *MultiLimiter) Close() error {
+	if !m.closed.Swap(true) {
+		close(m.done)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// Features are what a store can do beyond Store, to save its callers work. Each
+// decides exactly as the methods of Store do. The zero value is no feature.
+type Features struct {
+	// Owner is the store whose features these are. See FeaturesOf.
+	Owner Store
+
+	// Bind prepares one limit, so that a decision about a single op finds what it
+	// needs and allocates nothing. It refuses what Validate refuses in a Slot, and
+	// returns ErrClosed once the store is closed. nil: the store has no such path.
+	Bind func(limit string, a algorithm.Algorithm) (Bound, error)
+
+	// Within returns the same store with a time-out above 0 for each Apply, Peek
+	// and Reset; to close either closes both. A call without an answer after the
+	// time-out ends as if its ctx had ended, but with an error that matches
+	// ErrUnavailable where nothing can have been changed, and otherwise
+	// ErrOutcomeUnknown. nil: callers watch the time with a context.
+	Within func(timeout time.Duration) Store
+
+	// NoIO reports that calls wait for nothing outside the process, so that they
+	// need no time-out.
+	NoIO bool
+
+	// Names are the limits that were built on the store in this process. nil: the
+	// store does not remember them.
+	Names *Names
+}
+
+// Featured is a Store that has Features.
+type Featured interface {
+	Store
+	// Features returns the features of the store, with the store as their Owner. It
+	// returns the same features for the life of the store, and is safe for
+	// concurrent use.
+	Features() Features
+}
+
+// FeaturesOf returns the features of s. Features whose Owner is another store than
+// s are left out but for Names: a type that embeds a store inherits the method
+// Features, and a path around its own Apply with it. So a wrapper that knows
+// nothing of features loses speed and never its own code. See Wrap for a wrapper
+// that keeps both.
+func FeaturesOf(s Store) Features {
+	featured, is := s.(Featured)
+	if !is {
+		return Features{}
+	}
+	f := featured.Features()
+	if !same(f.Owner, s) {
+		return Features{Names: f.Names}
+	}
+	return f
+}
+
+// same reports whether a and b are one store. Values that cannot be compared are
+// none.
+func same(a, b Store) bool {
+	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+}
+
+// Bound is one limit of a Store, ready for any key. It is safe for concurrent
+// use and needs no Close.
+type Bound interface {
+	// Apply is Store.Apply for one op, with the same errors in the same cases:
+	// what is invalid first, then a store that is closed or a ctx that has
+	// ended, and with an error nothing was written unless it is
+	// ErrOutcomeUnknown.
+	Apply(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
+	// Peek is Store.Peek for one op.
+	Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error)
+}
+
+// Names remembers which limits were built on one store in this process, so that two
+// of one name do not share a state by mistake. The zero value is ready to use. It
+// is safe for concurrent use.
+type Names struct {
+	mu     sync.Mutex
+	limits map[string]*named
+}
+
+type named struct {
+	spec  algorithm.Spec
+	count int
+}
+
+// Claim notes that a limit of that name was built. Where there is one of the same
+// name with another kind or other parameters, it returns an *InputError, unless
+// replaces is true: then the new one counts. Each Claim that returns nil is undone
+// by one Release.
+func (n *Names) Claim(name string, spec algorithm.Spec, replaces bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.limits == nil {
+		n.limits = make(map[string]*named)
+	}
+	l := n.limits[name]
+	switch {
+	case l == nil || l.spec != spec && replaces:
+		n.limits[name] = &named{spec, 1}
+	case l.spec != spec:
+		return &InputError{
+			Op: -1, Field: "Limit.Name", Value: fmt.Sprintf("%q for %s with %v", name, spec.Kind, spec.Params),
+			Allowed: fmt.Sprintf("a name of its own: a limit of this name, %s with %v, is in use on this store; Options.Replaces lets the new one take its place",
+				l.spec.Kind, l.spec.Params),
+		}
+	default:
+		l.count++
+	}
+	return nil
+}
+
+// Release undoes a Claim. A limit that was replaced since is left alone.
+func (n *Names) Release(name string, spec algorithm.Spec) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.limits[name]
+	if l == nil || l.spec != spec {
+		return
+	}
+	if l.count--; l.count == 0 {
+		delete(n.limits, name)
+	}
+}
