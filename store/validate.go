@@ -1,10 +1,10 @@
 package store
 
 import (
-	"reflect"
 	"strconv"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/nilcheck"
 )
 
 // Validate refuses ops that no store takes: none or more than MaxOps of them, a
@@ -68,8 +68,8 @@ func validateSlot(i int, s *Slot) error {
 }
 
 func validateAlgorithm(i int, a algorithm.Algorithm) error {
-	if v := reflect.ValueOf(a); a == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"} // also a nil pointer
+	if nilcheck.IsNil(a) {
+		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"}
 	}
 	if kind := a.Spec().Kind; !algorithm.ValidKind(kind) {
 		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}

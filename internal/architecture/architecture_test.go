@@ -39,12 +39,12 @@ type rule struct {
 var rules = []rule{
 	{"algorithm", []string{"internal/exact"}, nil, "a limit is a pure function: it stands on arithmetic alone"},
 	{"store/memory", []string{"algorithm", "store"}, nil, "a user of the memory store must not get a network client with it"},
-	{"store/script", []string{"algorithm", "store"}, nil, "a store on a server takes any client library: it knows none"},
-	{"store/redis", []string{"store", "store/script"}, []string{"github.com/redis/go-redis"},
+	{"store/script", []string{"algorithm", "store", "internal/nilcheck"}, nil, "a store on a server takes any client library: it knows none"},
+	{"store/redis", []string{"store", "store/script", "internal/nilcheck"}, []string{"github.com/redis/go-redis"},
 		"go-redis stays where its users asked for it"},
-	{"store/valkey", []string{"store", "store/script"}, []string{"github.com/valkey-io/valkey-go"},
+	{"store/valkey", []string{"store", "store/script", "internal/nilcheck"}, []string{"github.com/valkey-io/valkey-go"},
 		"valkey-go stays where its users asked for it"},
-	{"store", []string{"algorithm"}, nil, "the contract knows no implementation"},
+	{"store", []string{"algorithm", "internal/nilcheck"}, nil, "the contract knows no implementation"},
 	{"conformance", []string{"algorithm", "store"},
 		// porcupine looks for an order of concurrent calls: a search that is easy to
 		// get wrong, and brings nothing along.
@@ -52,6 +52,7 @@ var rules = []rule{
 		"the suite must judge a store that it has never seen"},
 	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
+	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/servertest"}, nil,
 		"what every client must do is asked of the interface, without a library"},
@@ -69,7 +70,7 @@ var rules = []rule{
 			"gonum.org/v1/plot"}, "the command's libraries stay out of the library's module"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
-	{"", []string{"algorithm", "store"}, nil, "the root package works with any store, so it knows none"},
+	{"", []string{"algorithm", "store", "internal/nilcheck"}, nil, "the root package works with any store, so it knows none"},
 }
 
 // banned are imports that the whole library does without.

@@ -39,10 +39,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/script"
 )
@@ -58,7 +58,7 @@ type Options = script.Options
 // shares calls by itself, and a pipeline keeps its connection to a server that has
 // become a replica. New sends nothing, and closing the store leaves c open.
 func New(c redis.UniversalClient, opts *Options) (*Store, error) {
-	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if nilcheck.IsNil(c) {
 		return nil, refuse("nil", "a redis.UniversalClient")
 	}
 	if _, is := c.(*redis.AutoPipeliner); is {

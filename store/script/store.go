@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 )
 
@@ -40,7 +40,7 @@ var _ store.Store = (*Store)(nil)
 
 // New returns a store that uses c and leaves it open. It sends nothing; see Check.
 func New(c Client, opts *Options) (*Store, error) {
-	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if nilcheck.IsNil(c) {
 		return nil, &store.InputError{Op: -1, Field: "Client", Value: "nil", Allowed: "a client"}
 	}
 	all, err := opts.withDefaults()

@@ -47,6 +47,7 @@ import (
 	"sync"
 
 	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/script"
 )
@@ -61,7 +62,7 @@ type Options = script.Options
 // Sentinel or for a cluster. A client with a ConnLifetime is refused. New sends
 // nothing, and closing the store leaves c open.
 func New(c valkey.Client, opts *Options) (*Store, error) {
-	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if nilcheck.IsNil(c) {
 		return nil, &store.InputError{Op: -1, Field: "client", Value: "nil", Allowed: "a valkey.Client"}
 	}
 	if expires(c) {
