@@ -224,7 +224,7 @@ return table.concat(out, ',')`)
 // for the scripts that they can hold, and equal to those of big integers.
 func TestNumbersOfCallsAreWords(t *testing.T) {
 	r := random(t)
-	s := open(t, clientFunc(nil), nil)
+	s := open(t, unused, nil)
 	for range fewer(20_000) {
 		a := randomAlgorithm(r)
 		request := algorithm.Request{Cost: whole(r, mostNumber), MaxDelay: 0}

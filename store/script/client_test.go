@@ -3,6 +3,7 @@ package script
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -152,6 +153,9 @@ func (w *wire) run(tb testing.TB, p *program, keys, args []string) string {
 
 // clientFunc is a Client for which a test answers.
 type clientFunc func(ctx context.Context, c *Command) (string, error)
+
+// unused is the client of a store that sends nothing.
+var unused = clientFunc(func(context.Context, *Command) (string, error) { return "", errors.New("no server") })
 
 func (f clientFunc) Do(ctx context.Context, c *Command) (string, error) { return f(ctx, c) }
 

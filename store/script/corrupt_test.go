@@ -87,7 +87,7 @@ func damagedTexts(r *rand.Rand, count int) []string {
 // ParseState and CheckState say the same of every text.
 func TestLuaRefusesTheStatesThatGoRefuses(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
-		w, r, s := dialWire(t, server), random(t), open(t, clientFunc(nil), nil)
+		w, r, s := dialWire(t, server), random(t), open(t, unused, nil)
 		for _, kind := range stringKinds {
 			limit, err := s.prepare(kind.algorithm)
 			if err != nil {

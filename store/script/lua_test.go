@@ -17,7 +17,7 @@ const luaOfUser = "local function decide(state, now, limit) if limit > now then 
 
 // allPrograms are the scripts that a store can send, each by a name.
 func allPrograms(t *testing.T) map[string]*program {
-	s := open(t, clientFunc(nil), &Options{Scripts: []Source{{Kind: "custom/1", Lua: luaOfUser}}})
+	s := open(t, unused, &Options{Scripts: []Source{{Kind: "custom/1", Lua: luaOfUser}}})
 	all := map[string]*program{
 		"read": readProgram, "swap": swapProgram, "selftest": testProgram, "probe": probeProgram,
 		"list": s.list.apply, "list/peek": s.list.peek,

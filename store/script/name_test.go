@@ -185,13 +185,13 @@ func TestClustersAgreeWithTheTag(t *testing.T) {
 // TestPrefixMustKeepTheTag: braces in it would decide for a cluster.
 func TestPrefixMustKeepTheTag(t *testing.T) {
 	for _, prefix := range []string{"{", "}", "a{b}", "{}", strings.Repeat("p", 201)} {
-		_, err := New(clientFunc(nil), &Options{Prefix: prefix})
+		_, err := New(unused, &Options{Prefix: prefix})
 		if !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), "Options.Prefix") {
 			t.Errorf("%.20q: %v", prefix, err)
 		}
 	}
 	for _, prefix := range []string{"", "a", ":", "%", "\x00", "weir:%7B", strings.Repeat("p", 200)} {
-		s := open(t, clientFunc(nil), &Options{Prefix: prefix})
+		s := open(t, unused, &Options{Prefix: prefix})
 		want := prefix
 		if want == "" {
 			want = "weir:"

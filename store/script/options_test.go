@@ -40,7 +40,7 @@ func TestOptionsOutOfBoundsAreRefused(t *testing.T) {
 		{Options{Scripts: []Source{{Kind: algorithm.KindGCRA, Lua: luaOfUser}}}, "Options.Scripts[0].Kind", `"gcra/1"`, "a kind without Lua so far"},
 		{Options{Scripts: []Source{{Kind: algorithm.KindSlidingLog, Lua: luaOfUser}}}, "Options.Scripts[0].Kind", `"sliding-log/1"`, "a kind without Lua so far"},
 	} {
-		s, err := New(clientFunc(nil), &test.opts)
+		s, err := New(unused, &test.opts)
 		var input *store.InputError
 		if s != nil || !errors.As(err, &input) || !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: %v", test.opts, err)
@@ -59,7 +59,7 @@ func TestOptionsOutOfBoundsAreRefused(t *testing.T) {
 
 func TestOptionsOfZeroAreTheDefaults(t *testing.T) {
 	for _, opts := range []*Options{nil, {}} {
-		s := open(t, clientFunc(nil), opts)
+		s := open(t, unused, opts)
 		got := [5]any{s.opts.Prefix, s.opts.Share, s.opts.InFlight, s.opts.Timeout, s.opts.Clock}
 		if want := [5]any{"weir:", 128, 2, 3 * time.Second, nil}; got != want {
 			t.Errorf("%v, want %v", got, want)
@@ -67,7 +67,7 @@ func TestOptionsOfZeroAreTheDefaults(t *testing.T) {
 	}
 	most := &Options{Prefix: strings.Repeat("p", 200), Share: 1000, InFlight: 100, Timeout: math.MaxInt64, Scripts: []Source{{Kind: "mine/1", Lua: luaOfUser}}}
 	given := *most
-	s := open(t, clientFunc(nil), most)
+	s := open(t, unused, most)
 	if s.opts.Share != 1000 || s.opts.InFlight != 100 || s.opts.Timeout != math.MaxInt64 || len(s.opts.Prefix) != 200 {
 		t.Errorf("%+v", s.opts)
 	}
@@ -109,7 +109,7 @@ func (c clockAt) Now() time.Time { return time.Time(c) }
 // certainly not made.
 func TestClockOutsideTheInstantsSendsNothing(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(-1, 0), algorithm.MaxInstant.Time().Add(time.Microsecond), time.Unix(1<<40, 0)} {
-		s := open(t, clientFunc(nil), &Options{Clock: clockAt(at)})
+		s := open(t, unused, &Options{Clock: clockAt(at)})
 		for name, call := range calls(s) {
 			if name == "reset" {
 				continue // needs no clock
