@@ -77,7 +77,7 @@ func TestCompareNeedsSeveralLimitsAndReplayOne(t *testing.T) {
 
 func TestCSVIsReplayedByItsColumns(t *testing.T) {
 	const tokens = "TIMESTAMP,User,Tokens\n2026-02-03 10:00:01.5000000,ada,700\n2026-02-03 10:00:00,bob,300\n2026-02-03 10:00:01.6,ada,400\n"
-	got := replayed(t, tokens, "--limit", "token-bucket:1000/1m", "--time-column", "TIMESTAMP", "--key-column", "User", "--cost-column", "Tokens", "--decisions", "-")
+	got := replayed(t, tokens, "--limit", "token-bucket:1000/1m", "--time-column", "TIMESTAMP", "--key", "User", "--cost-column", "Tokens", "--decisions", "-")
 	want := `{"at_us":1770112800000000,"key":"bob","cost":300,"allowed":true,"limit":1000,"remaining":700,"retry_after_us":0,"reset_after_us":18000000,"delay_us":0}
 {"at_us":1770112801500000,"key":"ada","cost":700,"allowed":true,"limit":1000,"remaining":300,"retry_after_us":0,"reset_after_us":42000000,"delay_us":0}
 {"at_us":1770112801600000,"key":"ada","cost":400,"allowed":false,"limit":1000,"remaining":301,"retry_after_us":5900000,"reset_after_us":41900000,"delay_us":0}
@@ -91,7 +91,7 @@ func TestCSVIsReplayedByItsColumns(t *testing.T) {
 	for flag, args := range map[string][]string{
 		"--cost-column": {"--time-column", "TIMESTAMP", "--cost-column", "Token"},
 		"--time-column": {"--format", "csv"},
-		"--key-column":  {"--format", "jsonl", "--key-column", "User"},
+		"--key":         {"--time-column", "TIMESTAMP", "--key", "Client"},
 	} {
 		got := startWith(tokens, append([]string{"replay", "--limit", "gcra:1/1s", "-"}, args...)...)
 		if got.status != exitUsage || !strings.Contains(got.err, "weir: "+flag+": ") {

@@ -53,7 +53,6 @@ func (f *traceFlags) again(command string, limits []string, in *input) string {
 	flag("--key", f.Key, "")
 	flag("--time-column", f.TimeColumn, "")
 	flag("--time-unit", f.TimeUnit, "")
-	flag("--key-column", f.KeyColumn, "")
 	flag("--cost-column", f.CostColumn, "")
 	if f.Sort {
 		words = append(words, "--sort")

@@ -37,7 +37,7 @@ func TestReplayAndCompareWriteAPage(t *testing.T) {
 func TestTheCommandOnAPageGivesTheSamePage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "it's a trace.csv")
 	write(t, name, "when,who,cost\n1,ada,1\n3,bob,7\n2,ada,2\n")
-	args := []string{"replay", "--html", "-", "--limit", "gcra:2/1s", "--time-column", "when", "--time-unit", "ms", "--key-column", "who", "--cost-column", "cost", name}
+	args := []string{"replay", "--html", "-", "--limit", "gcra:2/1s", "--time-column", "when", "--time-unit", "ms", "--key", "who", "--cost-column", "cost", name}
 	page := start(args...)
 	if page.status != exitOK {
 		t.Fatal(page.err)

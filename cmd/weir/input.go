@@ -19,17 +19,16 @@ type traceFlags struct {
 	Store      string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
 	Prefix     *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
 	Format     string  `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
-	Key        string  `default:"" placeholder:"FIELD" help:"What of an access log line is the key: ${keys} (default host)."`
+	Key        string  `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
 	TimeColumn string  `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
 	TimeUnit   string  `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
-	KeyColumn  string  `placeholder:"NAME" help:"CSV: the column of the key (default: one key for all)."`
 	CostColumn string  `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
 	Sort       bool    `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
 var flagVars = map[string]string{
 	"formats": strings.Join(trace.Formats(), ","),
-	"keys":    strings.Join(trace.KeyNames(), ", "),
+	"keys":    strings.Join(trace.Keys(), ", "),
 }
 
 // specHelp is the part of the long help that the commands share.
@@ -60,7 +59,7 @@ type input struct {
 	source *source
 	reader *trace.Reader
 	events *trace.Ahead
-	key    trace.Key
+	key    string
 	place  *place
 }
 
@@ -68,10 +67,6 @@ type input struct {
 // files that the command will write, by their flags: none may be the trace
 // itself.
 func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]string) (*input, error) {
-	key, err := trace.ParseKey(f.Key)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--key: %w", err)}
-	}
 	where, err := parseStoreURL(f.Store)
 	if err == nil {
 		err = where.checkPrefix(f.Prefix, maxPrefix)
@@ -89,8 +84,8 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 		}
 	}
 	reader, err := trace.Open(src, &trace.Options{
-		Format: f.Format, Key: key, Sort: f.Sort,
-		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, KeyColumn: f.KeyColumn, CostColumn: f.CostColumn,
+		Format: f.Format, Key: f.Key, Sort: f.Sort,
+		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {
 		err = usageError{errors.New(flagOf(option))}
@@ -100,7 +95,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	return &input{src, reader, trace.NewAhead(reader), key, where}, nil
+	return &input{src, reader, trace.NewAhead(reader), f.Key, where}, nil
 }
 
 // flagOf returns the text of an OptionError with the flag in front instead of
@@ -142,14 +137,12 @@ func (f *traceFlags) describe(r *report.Source, in *input) {
 	r.Lines, r.Empty, r.Headers = counts.Lines, counts.Skipped, counts.Headers
 	r.OutOfOrder, r.Sorted = counts.OutOfOrder, in.reader.Sorted()
 	switch {
-	case in.key != trace.KeyDefault:
-		r.Key = in.key.String()
-	case f.KeyColumn != "":
-		r.Key = f.KeyColumn
+	case in.key != "":
+		r.Key = in.key
 	case r.Format == "csv", r.Format == "jsonl":
 		r.Key = "key"
 	default:
-		r.Key = trace.KeyHost.String()
+		r.Key = trace.KeyHost
 	}
 	var first []trace.BadLine
 	r.Bad, first = in.reader.Bad()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,17 +40,13 @@ type recording struct {
 var _ sim.Recording = (*recording)(nil)
 
 func openRecording(ctx context.Context, files fs.FS, p traffic.Process) (*recording, error) {
-	key, err := trace.ParseKey(p.Key)
-	if err != nil {
-		return nil, optionAsField(err)
-	}
 	file, err := files.Open(p.File)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
 	reader, err := trace.Open(untilDone{ctx, file}, &trace.Options{
-		Format: p.Format, Key: key, Sort: true,
-		TimeColumn: p.TimeColumn, TimeUnit: p.TimeUnit, KeyColumn: p.KeyColumn, CostColumn: p.CostColumn,
+		Format: p.Format, Key: cmp.Or(p.KeyColumn, p.Key), Sort: true,
+		TimeColumn: p.TimeColumn, TimeUnit: p.TimeUnit, CostColumn: p.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {
 		err = optionAsField(option)

@@ -88,7 +88,7 @@ func TestSimOfATraceDecidesAsItsReplay(t *testing.T) {
 		{name: "combined/user agents", text: read(t, sample), fields: ", format: combined, key: user-agent", flags: []string{"--key", "user-agent"}},
 		{name: "csv", text: read(t, "../../docs/reference/testdata/tokens.csv"),
 			fields: ", time_column: time, key_column: user, cost_column: tokens",
-			flags:  []string{"--time-column", "time", "--key-column", "user", "--cost-column", "tokens"}},
+			flags:  []string{"--time-column", "time", "--key", "user", "--cost-column", "tokens"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -174,8 +174,8 @@ func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
 		{process: "{kind: trace, file: ../log}", want: "file ../log is not allowed: must be the name of a file in the same folder or below it"},
 		{process: "{kind: trace, file: below}", want: "is a directory"},
 		{process: "{kind: trace, file: log, format: tsv}", want: `process trace: format: "tsv" is not one of auto, jsonl, combined`},
-		{process: "{kind: trace, file: log, key: colour}", want: `s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: key: "colour" is not one of host, path`},
-		{process: "{kind: trace, file: log, key: path}", want: "process trace: key: a jsonl trace has no choice"},
+		{process: "{kind: trace, file: log, key: colour}", want: "3000 lines cannot be used; no line can be used as jsonl; line 1: colour is missing"},
+		{process: "{kind: trace, file: empty, format: clf, key: colour}", want: `s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: key: a clf trace has no "colour": must be host, path`},
 		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "process trace: time_column: jsonl has no columns to choose: must be left out"},
 		{process: "{kind: trace, file: log, time_column: t, time_unit: d}", want: `process trace: time_unit: "d" is not one of s, ms, us, ns`},
 		{process: "{kind: trace, file: empty}", want: "s.yaml: sim: line 4, column 32: sim: traffic[0].process: traffic: process trace: file empty is not allowed: must be a trace of at least one request\n"},

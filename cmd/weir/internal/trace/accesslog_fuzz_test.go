@@ -12,77 +12,61 @@ import (
 // it, is understood as the same.
 func FuzzCombinedLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
-		var host, path, pair, agent fields
-		reason := (&accessLog{combined: true}).parse(line, &host)
-		pathReason := (&accessLog{combined: true, key: KeyPath}).parse(line, &path)
-		pairReason := (&accessLog{combined: true, key: KeyHostPath}).parse(line, &pair)
-		agentReason := (&accessLog{combined: true, key: KeyUserAgent}).parse(line, &agent)
-		if reason != "" {
-			if pathReason != reason || pairReason != reason || agentReason != reason {
-				t.Fatalf("%q: a key makes a bad line good, or changes the reason", line)
-			}
+		host, used := checkLine(t, line, fuzzed(t, "combined"))
+		if !used {
 			return
 		}
-		if len(host.key) == 0 || pathReason == "" && len(path.key) == 0 || agentReason == "" && len(agent.key) == 0 {
-			t.Fatalf("%q: empty key", line)
-		}
-		if host.at < 0 || host.at > MaxAt || host.cost != 1 {
-			t.Fatalf("%q: at %d cost %d", line, host.at, host.cost)
-		}
-		if pairReason != pathReason {
-			t.Fatalf("%q: path: %q, host+path: %q", line, pathReason, pairReason)
-		}
-		if h, p, _ := bytes.Cut(pair.key, []byte(" ")); pairReason == "" && (!bytes.Equal(h, host.key) || !bytes.Equal(p, path.key)) {
-			t.Fatalf("%q: %q is not %q and %q", line, pair.key, host.key, path.key)
-		}
 		var clf fields
-		if reason := (&accessLog{}).parse(line, &clf); reason != "" || clf.at != host.at || !bytes.Equal(clf.key, host.key) {
+		reason := parserOf(t, "clf", "").parse(line, &clf)
+		if byHost := parserOf(t, "combined", "").parse(line, &host); reason != byHost || clf.at != host.at || !bytes.Equal(clf.key, host.key) {
 			t.Fatalf("%q: clf reads it otherwise: %q", line, reason)
 		}
 		checkRendered(t, line)
 	})
 }
 
-func checkRendered(t *testing.T, line []byte) {
-	var a, b logLine
-	if reason := a.parse(line, true); reason != "" {
+// combinedFields are the fields of a line in order, the quoted ones decoded where they can be, and the time in µs.
+func combinedFields(t *testing.T, line []byte) (got [9]string) {
+	l := newLayout(combinedTemplate, layoutOptions{backslash: true, more: true})
+	names := []string{"host", "ident", "user", "time", "request", "status", "bytes", "referer", "user_agent"}
+	if err := l.want(names); err != nil {
+		t.Fatal(err)
+	}
+	values := make([][]byte, len(names))
+	if reason := l.cut(line, values); reason != "" {
 		t.Fatalf("%q: %s", line, reason)
 	}
-	again := render(&a)
-	if reason := b.parse(again, true); reason != "" {
-		t.Fatalf("%q\nrendered %q\nis refused: %s", line, again, reason)
+	for i, value := range values {
+		got[i] = string(value)
+		if text, ok := unescape(value); ok && (names[i] == "request" || names[i] == "referer" || names[i] == "user_agent") {
+			got[i] = "text " + string(text)
+		}
 	}
-	show := func(l *logLine) string {
-		return fmt.Sprintf("%q %q %q %d %q %q %q %q %q %q", l.host, l.ident, l.user, l.at,
-			plain(l.request), l.status, l.bytes, plain(l.referer), plain(l.agent), l.extra)
+	at, reason := date(values[3])
+	if reason != "" {
+		t.Fatalf("%q: %s", line, reason)
 	}
-	if show(&a) != show(&b) {
-		t.Fatalf("%q\nrendered %q\nbefore %s\n after %s", line, again, show(&a), show(&b))
+	got[3] = time.UnixMicro(at.micros).UTC().Format("02/Jan/2006:15:04:05 -0700")
+	return got
+}
+
+func checkRendered(t *testing.T, line []byte) {
+	before := combinedFields(t, line)
+	again := fmt.Appendf(nil, `%s %s %s [%s] "%s" %s %s "%s" "%s"`, before[0], before[1], before[2], before[3],
+		escape(before[4]), before[5], before[6], escape(before[7]), escape(before[8]))
+	if after := combinedFields(t, again); before != after {
+		t.Fatalf("%q\nrendered %q\nbefore %q\n after %q", line, again, before, after)
 	}
 }
 
-// plain is the text of a quoted field, or the field where an escape in it is unknown.
-func plain(field []byte) string {
-	if text, ok := unescape(field); ok {
-		return "text " + string(text)
-	}
-	return "field " + string(field)
-}
-
-func render(l *logLine) []byte {
-	return fmt.Appendf(nil, `%s %s %s [%s] "%s" %s %s "%s" "%s"%s`, l.host, l.ident, l.user,
-		time.UnixMicro(l.at).UTC().Format("02/Jan/2006:15:04:05 -0700"),
-		escape(l.request), l.status, l.bytes, escape(l.referer), escape(l.agent), l.extra)
-}
-
-// escape writes a field again as Apache does.
-func escape(field []byte) string {
-	text, ok := unescape(field)
-	if !ok {
-		return string(field)
+// escape writes a decoded field again as Apache does, and another as it is.
+func escape(field string) string {
+	text, decoded := strings.CutPrefix(field, "text ")
+	if !decoded {
+		return field
 	}
 	var b strings.Builder
-	for _, c := range text {
+	for _, c := range []byte(text) {
 		switch {
 		case c == '"' || c == '\\':
 			b.WriteByte('\\')

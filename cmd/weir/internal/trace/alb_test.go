@@ -9,8 +9,7 @@ const albLine = `http 2018-07-02T22:23:00.186641Z app/my-loadbalancer/50dc6c495c
 
 func TestALBLines(t *testing.T) {
 	const url = "http://www.example.com:80/a?q=1"
-	newParser := func(k Key) parser { return &albLog{key: k} }
-	checkKeys(t, albLine, 1_530_570_168_364_000, newParser, map[string]keyCase{
+	checkKeys(t, albLine, 1_530_570_168_364_000, "alb", map[string]keyCase{
 		"host":                    {want: "192.0.2.1"},
 		"path":                    {key: KeyPath, want: "/a"},
 		"host+path":               {key: KeyHostPath, want: "192.0.2.1 /a"},
@@ -31,28 +30,28 @@ func TestALBLines(t *testing.T) {
 		"path absent":             {key: KeyPath, old: "/a?q=1", new: ``, reason: reasonPathNone},
 		"path only a query":       {key: KeyPath, old: "/a?q=1", new: `?q=/`, reason: reasonPathNone},
 		"path with a space":       {key: KeyPath, old: "/a?q=1", new: `/a b`, reason: reasonNoPath},
-		"path unknown escape":     {key: KeyPath, old: "/a?", new: `/\q?`, reason: reasonRequest},
+		"path unknown escape":     {key: KeyPath, old: "/a?", new: `/\q?`, reason: "request holds an unknown escape"},
 		"agent decoded":           {key: KeyUserAgent, old: "curl/7.46.0", new: `say \x22hi\x22`, want: `say "hi"`},
 		"agent -":                 {key: KeyUserAgent, old: "curl/7.46.0", new: "-", want: "-"},
-		"agent empty":             {key: KeyUserAgent, old: "curl/7.46.0", new: "", reason: reasonNoAgent},
-		"agent unknown escape":    {key: KeyUserAgent, old: "curl/7.46.0", new: `C:\q`, reason: reasonAgent},
-		"quote in agent":          {old: "curl/7.46.0", new: `a "b" c`, reason: reasonField},
-		"words in quotes in it":   {old: "curl/7.46.0", new: `a" "b`, reason: reasonCreated},
-		"two spaces":              {old: " 34 ", new: "  34 ", reason: reasonField},
+		"agent empty":             {key: KeyUserAgent, old: "curl/7.46.0", new: "", reason: "user_agent is empty"},
+		"agent unknown escape":    {key: KeyUserAgent, old: "curl/7.46.0", new: `C:\q`, reason: "user_agent holds an unknown escape"},
+		"quote in agent":          {old: "curl/7.46.0", new: `a "b" c`, reason: "ssl_cipher is missing, or is not one word"},
+		"words in quotes in it":   {old: "curl/7.46.0", new: `a" "b`, reason: "target_group_arn is missing, or is not one word"},
+		"two spaces":              {old: " 34 ", new: "  34 ", reason: "received_bytes is missing, or is not one word"},
 		"no port":                 {old: "192.0.2.1:2817", new: "192.0.2.1", reason: reasonPort},
 		"port empty":              {old: "192.0.2.1:2817", new: "192.0.2.1:", reason: reasonPort},
 		"client -":                {old: "192.0.2.1:2817", new: "-", reason: reasonPort},
 		"address empty":           {old: "192.0.2.1:2817", new: ":2817", reason: reasonPort},
 		"brackets empty":          {old: "192.0.2.1", new: "[]", reason: reasonPort},
 		"bracket open":            {old: "192.0.2.1", new: "[2001:db8::1", reason: reasonPort},
-		"created in words":        {old: "2018-07-02T22:22:48.364000Z", new: "-", reason: reasonCreated},
-		"created no day":          {old: "2018-07-02T22:22:48.364000Z", new: "2018-02-30T22:22:48.364000Z", reason: reasonDay},
+		"created in words":        {old: "2018-07-02T22:22:48.364000Z", new: "-", reason: reasonStamp},
+		"created no day":          {old: "2018-07-02T22:22:48.364000Z", new: "2018-02-30T22:22:48.364000Z", reason: reasonStamp},
 		"created too late":        {old: "2018-07-02T22:22:48.364000Z", new: "2218-07-02T22:22:48.364000Z", reason: reasonLate},
-		"before 2018":             {old: ` 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`, new: ``, reason: reasonField},
+		"before 2018":             {old: ` 2018-07-02T22:22:48.364000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"`, new: ``, reason: "request_creation_time is missing, or is not one word"},
 		"last field not closed":   {old: `"200" "-" "-"`, new: `"200" "-" "-`, reason: reasonExtra},
-		"classic":                 {old: "http 2018", new: "2018", reason: reasonCreated},
-		"words":                   {old: albLine, new: "hello", reason: reasonField},
-		"only spaces follow":      {old: albLine, new: "hello ", reason: reasonField},
+		"classic":                 {old: "http 2018", new: "2018", reason: "user_agent is not in quotes, or has no closing quote"},
+		"words":                   {old: albLine, new: "hello", reason: "time is missing, or is not one word"},
+		"only spaces follow":      {old: albLine, new: "hello ", reason: "time is missing, or is not one word"},
 	})
 }
 
@@ -61,7 +60,7 @@ func TestALBLineCutOffIsBad(t *testing.T) {
 	end := strings.Index(albLine, "48.364000Z") + len("48")
 	var f fields
 	for n := range end {
-		if reason := (&albLog{}).parse([]byte(albLine[:n]), &f); reason == "" {
+		if reason := parserOf(t, "alb", "").parse([]byte(albLine[:n]), &f); reason == "" {
 			t.Errorf("accepted: %s", albLine[:n])
 		}
 	}

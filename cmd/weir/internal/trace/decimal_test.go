@@ -33,16 +33,16 @@ func TestDecimalTimesAreExactAndCutDown(t *testing.T) {
 		{strings.Repeat("9", 1000), 6, far},
 		{strings.Repeat("0", 1000) + "1", 6, 1_000_000},
 	} {
-		if got, ok := decimalMicros([]byte(c.text), c.shift); got != c.want || !ok {
-			t.Errorf("%s shifted by %d = %d, %v, want %d", c.text, c.shift, got, ok, c.want)
+		if got, reason := decimal(c.shift, "")([]byte(c.text)); got.micros != c.want || reason != "" {
+			t.Errorf("%s shifted by %d = %d, %q, want %d", c.text, c.shift, got.micros, reason, c.want)
 		}
 	}
 }
 
 func TestWhatIsNoDecimalNumberIsRefused(t *testing.T) {
 	for _, text := range []string{"", ".", "1.", ".5", "-1", "+1", "1e3", "1.5e3", "0x10", " 1", "1 ", "1,5", "1_000", "1.2.3", "NaN", "Inf", "1.-5", "١"} {
-		if got, ok := decimalMicros([]byte(text), 6); ok {
-			t.Errorf("%q = %d", text, got)
+		if got, reason := seconds([]byte(text)); reason != " is not a decimal number of seconds" {
+			t.Errorf("%q = %d, %q", text, got.micros, reason)
 		}
 	}
 }
@@ -66,9 +66,9 @@ func TestSpanIsSubtractedBeforeTheCut(t *testing.T) {
 		{"7000000000.000001", "0.000001", reasonLate, 0},
 		{"1" + strings.Repeat("0", 30), "1" + strings.Repeat("0", 30), reasonLate, 0},
 	} {
-		end, ok1 := seconds([]byte(c.end))
-		span, ok2 := seconds([]byte(c.span))
-		if got, reason := end.before(span); !ok1 || !ok2 || got != c.want || reason != c.reason {
+		end, reason1 := seconds([]byte(c.end))
+		span, reason2 := seconds([]byte(c.span))
+		if got, reason := end.before(span); reason1+reason2 != "" || got != c.want || reason != c.reason {
 			t.Errorf("%s less %s = %d, %q, want %d, %q", c.end, c.span, got, reason, c.want, c.reason)
 		}
 	}

@@ -14,61 +14,64 @@ const enough = 32
 // that can use it. So a line of the combined format counts for combined and not for clf, which could use it too; and one line
 // that was cut off after its Common fields does not turn a combined log into a Common one, in which it would pass as good. Where
 // no line is usable, the lines vote by their looks, so that a trace of bad lines only is still a trace. The most votes win,
-// the first of the table among equals. The key matters only to a trace without lines.
+// the first of the table among equals.
 //
 // An input that fails behind a usable line is left to fail when it is read, after the events before.
-func detect(l *lines, k Key) (*format, error) {
+func detect(l *lines) (*format, error) {
 	parsers := detectors()
 	usable, looks := make([]int64, len(formats)), make([]int64, len(formats))
 	seen, found := 0, false
-	err := l.look(func(line []byte) bool {
+	err := l.look(func(line []byte, _ int) bool {
 		if isBlank(line) || len(line) > l.max {
 			return true
 		}
 		seen++
-		var f fields
 		for i, p := range parsers {
-			if p == nil {
-				continue
-			}
-			if p.parse(line, &f) == "" {
+			if p != nil && p.parse(line, &fields{}) == "" {
 				usable[i]++
 				found = true
 				break
 			}
-			if formats[i].looks(line) {
+			if p != nil && formats[i].looks(line) {
 				looks[i]++
 			}
 		}
 		return seen < enough || !found
 	})
-	if found {
-		return &formats[most(usable)], nil
+	best := most(usable)
+	if best < 0 {
+		best = most(looks)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if best := most(looks); best >= 0 {
+	switch {
+	case found:
 		return &formats[best], nil
-	}
-	if seen > 0 {
+	case err != nil:
+		return nil, err
+	case best >= 0:
+		return &formats[best], nil
+	case seen > 0:
 		return nil, fmt.Errorf("trace: format: cannot be told from the first lines, please name it: %s; csv needs the name of its time column",
 			strings.Join(Formats()[1:], ", "))
-	}
-	if l.err == nil { // the input goes on after a full buffer
+	case l.r.Buffered() == l.r.Size():
 		return nil, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
 	}
-	return emptyFormat(k), nil
+	return &formats[0], nil // no lines: they are good ones of any format
 }
 
-// emptyFormat is the format of a trace without lines: any that has the key, so that an empty log is not an error.
-func emptyFormat(k Key) *format {
+// detectors returns a parser for each format, with the default key; nil for a format that is never detected.
+func detectors() []*parser {
+	parsers := make([]*parser, len(formats))
 	for i := range formats {
-		if hasKey(&formats[i], k) {
-			return &formats[i]
+		if formats[i].looks == nil {
+			continue
 		}
+		p, err := newParser(&formats[i], &Options{})
+		if err != nil {
+			panic(err) // a format of the table does not have what it names
+		}
+		parsers[i] = p
 	}
-	return &formats[0] // an unknown Key, which Open refuses
+	return parsers
 }
 
 // most returns the index of the most votes, the first among equals, and -1 where there are none.

@@ -17,18 +17,18 @@ func TestFixturesOfEveryFormat(t *testing.T) {
 	for file, c := range map[string]struct {
 		format string
 		opts   Options
-		keys   []Key
+		keys   []string
 	}{
-		"nginx-json.log": {"nginx-json", Options{}, allKeys[1:]},
-		"caddy.log":      {"caddy", Options{}, allKeys[1:]},
-		"alb.log":        {"alb", Options{}, allKeys[1:]},
-		"cloudfront.log": {"cloudfront", Options{}, allKeys[1:]},
-		"envoy.log":      {"envoy", Options{}, allKeys[1:]},
-		"tokens.csv":     {"csv", Options{TimeColumn: "TIMESTAMP", CostColumn: "ContextTokens"}, ownKey},
+		"nginx-json.log": {"nginx-json", Options{}, Keys()},
+		"caddy.log":      {"caddy", Options{}, Keys()},
+		"alb.log":        {"alb", Options{}, Keys()},
+		"cloudfront.log": {"cloudfront", Options{}, Keys()},
+		"envoy.log":      {"envoy", Options{}, Keys()},
+		"tokens.csv":     {"csv", Options{TimeColumn: "TIMESTAMP", CostColumn: "ContextTokens"}, []string{""}},
 		"columns.csv": {
 			"csv",
-			Options{TimeColumn: "seconds\nsince 1970", KeyColumn: "user, or team", CostColumn: "cost"},
-			ownKey,
+			Options{TimeColumn: "seconds\nsince 1970", CostColumn: "cost"},
+			[]string{"user, or team"},
 		},
 	} {
 		t.Run(file, func(t *testing.T) {

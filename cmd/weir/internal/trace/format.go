@@ -1,80 +1,157 @@
 package trace
 
-// fields is what a parser finds in a line. The key may share memory with the line: it is valid until the next line.
-type fields struct {
-	at   int64
-	key  []byte
-	cost int64
-}
+import "bytes"
 
-// parser reads one line, which is not blank. It returns "" or why the line cannot be used; then f holds nothing of value. It
-// returns isHeader where the line is no request and says something of those after it; so it is given all lines, in order.
-type parser interface {
-	parse(line []byte, f *fields) (reason string)
-}
-
-// isHeader is what a parser returns for a line of the format that is no request.
-const isHeader = "it is no request"
-
-// format is one way to write a trace.
+// format is one way to write a trace. A field is named as the cutter of the format names it.
 type format struct {
 	name    string
 	sorted  bool // by time unless told otherwise
 	records bool // of several lines, by the quotes of CSV
-	keys    []Key
-	parser  func(o *Options) parser
+	cutter  func(o *Options) cutter
 	looks   func(line []byte) bool // whether a line that cannot be used was still meant for this format; nil: never detected
+
+	time     string // the field of the time
+	timeForm timeForm
+	took     string // the field of how long the request took, which is subtracted from the time; "" for none
+	tookForm timeForm
+
+	// The fields of an access log. Where one of several is wanted, the first that is not empty counts.
+	hosts     []string
+	hostForm  part
+	targets   []string
+	pathForm  part
+	agent     string
+	key, cost string // the fields of a format that has no such parts
 }
+
+// cutter cuts lines into fields. It is given all lines that are not blank, in order.
+type cutter interface {
+	// want says which fields are wanted, before the first line. A name that no line has is an error, where that is known.
+	want(names []string) error
+	// cut puts the wanted fields of a line into values, as they are written and in the order of want; one that is absent stays
+	// nil. They may share memory with the line. It returns why the line cannot be used, or isHeader where it is no request.
+	cut(line []byte, values [][]byte) (reason string)
+	// text decodes a value, or returns what is wrong with it.
+	text(value []byte) (text []byte, fault string)
+}
+
+// headed is a cutter of a format whose first line that is not blank is a header. It is given that line before all others, and
+// returns an error where the trace cannot be read with it.
+type headed interface {
+	header(line []byte) error
+}
+
+// isHeader is what a cutter returns for a line of the format that is no request.
+const isHeader = "it is no request"
 
 const (
 	auto    = "auto"
 	csvName = "csv"
 )
 
-var (
-	ownKey   = []Key{KeyDefault}
-	hostKeys = []Key{KeyDefault, KeyHost, KeyPath, KeyHostPath}
-	allKeys  = []Key{KeyDefault, KeyHost, KeyPath, KeyHostPath, KeyUserAgent}
+// The templates of formats that are lines of text.
+const (
+	clfTemplate      = `$host $ident $user [$time] "$request" $status $bytes`
+	combinedTemplate = clfTemplate + ` "$referer" "$user_agent"`
+	albTemplate      = `$type $time $elb $client $target $request_processing_time $target_processing_time $response_processing_time ` +
+		`$elb_status_code $target_status_code $received_bytes $sent_bytes "$request" "$user_agent" $ssl_cipher $ssl_protocol ` +
+		`$target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" $matched_rule_priority $request_creation_time`
+	envoyTemplate = `[$start_time] "$request" $response_code $response_flags $bytes_received $bytes_sent $duration ` +
+		`$upstream_service_time "$x_forwarded_for" "$user_agent" "$request_id" "$authority" "$upstream_host"`
 )
+
+// text returns the cutter of a template.
+func text(template string, o layoutOptions) func(*Options) cutter {
+	return func(*Options) cutter { return newLayout(template, o) }
+}
+
+func jsonObject(*Options) cutter { return &object{} }
+
+var seconds = decimal(6, "seconds")
 
 // formats is the table of all formats. Where one is a special case of another it stands before it: see detect.
 //
 // CSV is never detected: its header tells neither which column is the time nor what unit that has, and a guess that is
 // wrong would give a report that looks right.
 var formats = []format{
-	{name: "jsonl", keys: ownKey, parser: func(*Options) parser { return jsonl{} }, looks: looksJSONL},
 	{
-		name: "combined", sorted: true, keys: allKeys, looks: looksLog,
-		parser: func(o *Options) parser { return &accessLog{key: o.Key, combined: true} },
+		// One JSON object a line, {"at_us":1700000000000000,"key":"user:1","cost":1}. The numbers are written in digits: a fraction or an
+		// exponent shows that a number went through a float, which may have rounded it.
+		name: "jsonl", cutter: jsonObject, looks: looksJSONL,
+		time: "at_us", timeForm: wholeMicros, key: "key", cost: "cost",
 	},
 	{
-		name: "clf", sorted: true, keys: hostKeys, looks: looksLog,
-		parser: func(o *Options) parser { return &accessLog{key: o.Key} },
+		// The Combined Log Format of Apache and nginx. More fields may follow, since servers are often told to add some.
+		name: "combined", sorted: true, looks: looksLog,
+		cutter: text(combinedTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
+		time:   "time", timeForm: date,
+		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
 	{
-		name: "nginx-json", sorted: true, keys: allKeys, looks: looksNginx,
-		parser: func(o *Options) parser { return newNginx(o.Key) },
+		// The Common Log Format. A combined line is a good line of it too; one that was cut off inside quotes is neither.
+		name: "clf", sorted: true, looks: looksLog,
+		cutter: text(clfTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
+		time:   "time", timeForm: date,
+		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath,
 	},
 	{
-		name: "caddy", sorted: true, keys: allKeys, looks: looksCaddy,
-		parser: func(o *Options) parser { return newCaddy(o.Key) },
+		// A log_format of nginx that is a JSON object made with escape=json, whose members are named like the variables that they hold.
+		// $request_uri is what the client asked for; $uri is decoded and rewritten by nginx.
+		name: "nginx-json", sorted: true, cutter: jsonObject, looks: looksNginx,
+		time: "msec", timeForm: quotedOr(seconds), took: "request_time", tookForm: quotedOr(seconds),
+		hosts: []string{"remote_addr"}, targets: []string{"request_uri", "uri"}, pathForm: cutQuery, agent: "http_user_agent",
 	},
 	{
-		name: "alb", sorted: true, keys: allKeys, looks: looksALB,
-		parser: func(o *Options) parser { return &albLog{key: o.Key} },
+		// The JSON access log of Caddy 2. Its ts is when the request ended, in seconds or as a date, and duration is in seconds: so
+		// duration_format must be the default.
+		name: "caddy", sorted: true, cutter: jsonObject, looks: looksCaddy,
+		time: "ts", timeForm: quotedOr(stampOr(seconds)), took: "duration", tookForm: quotedOr(seconds),
+		hosts: []string{"request.client_ip", "request.remote_ip"}, targets: []string{"request.uri"}, pathForm: cutQuery,
+		agent: "request.headers.User-Agent",
 	},
 	{
-		name: "cloudfront", sorted: true, keys: allKeys, looks: looksCloudFront,
-		parser: func(o *Options) parser { return &cloudFrontLog{key: o.Key} },
+		// The access log of an AWS Application Load Balancer. request_creation_time is when the request was received; time, when the
+		// answer was sent, is not used. An entry without it, as they were before 2018, is refused. AWS adds fields from time to time.
+		name: "alb", sorted: true, looks: looksALB,
+		cutter: text(albTemplate, layoutOptions{backslash: true, loose: true, more: true, decode: unescape}),
+		time:   "request_creation_time", timeForm: stamp,
+		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
 	},
 	{
-		name: "envoy", sorted: true, keys: allKeys, looks: looksEnvoy,
-		parser: func(o *Options) parser { return &envoyLog{key: o.Key} },
+		// The standard log of AWS CloudFront. date and time are when the answer was finished, in UTC and in whole seconds. time-taken is
+		// not subtracted, since most of it would be lost in the seconds. What the client had encoded was encoded once more, and so
+		// stays encoded: %2520 is %20.
+		name: "cloudfront", sorted: true, looks: looksCloudFront, cutter: func(*Options) cutter { return &w3c{} },
+		time: "date time", timeForm: stamp,
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
 	},
 	{
-		name: csvName, sorted: true, records: true, keys: ownKey,
-		parser: func(o *Options) parser { return newCSV(o) },
+		// The default format of Envoy. It escapes nothing, so that a quote inside a field makes a bad line: which fields it would shift
+		// is up to the client. The host is the last address of x-forwarded-for: the one from which this Envoy, or the proxy
+		// before it where Envoy does not append one, has received the request. A client can make up those before it.
+		name: "envoy", sorted: true, looks: looksEnvoy, cutter: text(envoyTemplate, layoutOptions{decode: verbatim}),
+		time: "start_time", timeForm: stamp,
+		hosts: []string{"x_forwarded_for"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
+	{
+		name: csvName, sorted: true, records: true, cutter: newCSV,
+	},
+}
+
+// newCSV returns the cutter of the columns that the options name, in the order in which a parser wants them.
+func newCSV(o *Options) cutter {
+	c := &csvRows{options: []string{"time column"}, values: []byte{}}
+	if o.CostColumn != "" {
+		c.options = append(c.options, "cost column")
+	}
+	c.options = append(c.options, "key")
+	return c
+}
+
+// timeUnits are the units that Options.TimeUnit knows, and how times of them are read.
+var timeUnits = map[string]timeForm{
+	"": stampOr(decimal(6, "seconds, and no date such as 2006-01-02T15:04:05.9Z")), "s": seconds,
+	"ms": decimal(3, "milliseconds"), "us": decimal(0, "microseconds"), "ns": decimal(-3, "nanoseconds"),
 }
 
 // Formats returns the names that Options.Format knows, in the order in which help should show them.
@@ -86,13 +163,39 @@ func Formats() []string {
 	return names
 }
 
-// detectors returns a parser for each format, with the default key; nil for a format that is never detected.
-func detectors() []parser {
-	parsers := make([]parser, len(formats))
-	for i := range formats {
-		if formats[i].looks != nil {
-			parsers[i] = formats[i].parser(&Options{})
-		}
-	}
-	return parsers
+func looksObject(line []byte) bool {
+	i := skipSpace(line, 0)
+	return i < len(line) && line[i] == '{'
 }
+
+func looksJSONL(line []byte) bool {
+	return looksObject(line) && !looksNginx(line) && !looksCaddy(line)
+}
+
+func looksNginx(line []byte) bool {
+	return looksObject(line) && bytes.Contains(line, []byte(`"msec"`))
+}
+
+func looksCaddy(line []byte) bool {
+	return looksObject(line) && bytes.Contains(line, []byte(`"ts"`)) && bytes.Contains(line, []byte(`"request"`))
+}
+
+// looksLog reports whether a line has a request after something in brackets.
+func looksLog(line []byte) bool {
+	return bytes.Contains(line, []byte(`] "`)) && bytes.Contains(line, []byte(" ["))
+}
+
+func looksALB(line []byte) bool {
+	first, rest, _ := bytes.Cut(line, []byte(" "))
+	switch string(first) {
+	case "http", "https", "h2", "grpcs", "ws", "wss":
+		return looksStamp(rest)
+	}
+	return false
+}
+
+func looksCloudFront(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("#Fields:")) || bytes.HasPrefix(line, []byte("#Version:"))
+}
+
+func looksEnvoy(line []byte) bool { return line[0] == '[' && looksStamp(line[1:]) }

@@ -68,3 +68,23 @@ var usual = map[string]string{
 	"envoy":      envoyLine,
 	"csv":        "time\n2023-11-16T18:17:03Z",
 }
+
+// parserOf returns the parser of a format for a key. One of CloudFront has seen a #Fields line.
+func parserOf(t testing.TB, name, key string) *parser {
+	t.Helper()
+	for i := range formats {
+		if formats[i].name != name {
+			continue
+		}
+		p, err := newParser(&formats[i], &Options{Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "cloudfront" {
+			p.parse([]byte(cloudFrontNamesLine), &fields{})
+		}
+		return p
+	}
+	t.Fatalf("no format %q", name)
+	return nil
+}

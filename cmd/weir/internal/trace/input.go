@@ -2,47 +2,12 @@ package trace
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 )
-
-// input reads what it is given, unpacked where that begins like gzip (1f 8b): one member or several, one behind the other. It counts
-// the bytes before they are unpacked.
-//
-// A plain input goes through as it comes: no byte is copied, and no read waits for more than it was given, except for
-// the second byte where the first is 1f.
-type input struct {
-	raw  counter
-	from io.Reader // nil until the first bytes have told
-}
-
-// Read must be given room for two bytes the first time.
-func (in *input) Read(p []byte) (n int, err error) {
-	if in.from != nil {
-		return in.from.Read(p)
-	}
-	for range maxNoRead {
-		var more int
-		more, err = in.raw.Read(p[n:])
-		n += more
-		if n != 1 || p[0] != 0x1f || err != nil {
-			break
-		}
-	}
-	if n == 0 {
-		return 0, err
-	}
-	if in.from = &in.raw; n < 2 || p[0] != 0x1f || p[1] != 0x8b {
-		return n, err
-	}
-	all := io.MultiReader(bytes.NewReader(bytes.Clone(p[:n])), &in.raw)
-	in.from = &unpacker{raw: &in.raw, packed: bufio.NewReaderSize(all, firstBuffer)}
-	return in.from.Read(p)
-}
 
 // counter counts the bytes of a reader, and keeps its error.
 type counter struct {
@@ -58,6 +23,16 @@ func (c *counter) Read(p []byte) (n int, err error) {
 	n, c.err = c.r.Read(p)
 	c.bytes.Add(int64(n))
 	return n, c.err
+}
+
+// unpacked returns the lines of an input, which is unpacked where it begins like gzip (1f 8b): one member or several, one behind
+// the other.
+func unpacked(raw *counter) lines {
+	l := newLines(raw, MaxLine)
+	if magic, _ := l.r.Peek(2); string(magic) == "\x1f\x8b" { // an error comes again with the next read
+		return newLines(&counter{r: &unpacker{raw: raw, packed: l.r}}, MaxLine)
+	}
+	return l
 }
 
 // unpacker reads gzip. What was unpacked before an error is returned before it.

@@ -41,7 +41,7 @@ func TestUsableJSONLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f fields
-			if reason := (jsonl{}).parse([]byte(c.line), &f); reason != "" {
+			if reason := parserOf(t, "jsonl", "").parse([]byte(c.line), &f); reason != "" {
 				t.Fatalf("refused: %s", reason)
 			}
 			if f.at != c.at || string(f.key) != c.key || f.cost != c.cost {
@@ -81,55 +81,55 @@ func TestUnusableJSONLines(t *testing.T) {
 		"string":              {`"x"`, reasonNotObject},
 		"very deep":           {`{"at_us":1,"key":"k","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, reasonNotJSON},
 
-		"empty object":   {`{}`, reasonAtMissing},
-		"at missing":     {`{"key":"k"}`, reasonAtMissing},
-		"at other case":  {`{"AT_US":1,"key":"k"}`, reasonAtMissing},
-		"at nested":      {`{"x":{"at_us":1},"key":"k"}`, reasonAtMissing},
-		"at string":      {`{"at_us":"1","key":"k"}`, reasonAtKind},
-		"at null":        {`{"at_us":null,"key":"k"}`, reasonAtKind},
-		"at true":        {`{"at_us":true,"key":"k"}`, reasonAtKind},
-		"at object":      {`{"at_us":{},"key":"k"}`, reasonAtKind},
-		"at fraction":    {`{"at_us":1.5,"key":"k"}`, reasonAtFraction},
-		"at whole float": {`{"at_us":1.0,"key":"k"}`, reasonAtFraction},
-		"at exponent":    {`{"at_us":1e3,"key":"k"}`, reasonAtFraction},
-		"at EXPONENT":    {`{"at_us":17E14,"key":"k"}`, reasonAtFraction},
-		"at negative":    {`{"at_us":-1,"key":"k"}`, reasonAtNegative},
-		"at late":        {`{"at_us":7000000000000001,"key":"k"}`, reasonAtLate},
-		"at above int64": {`{"at_us":9223372036854775808,"key":"k"}`, reasonAtLate},
-		"at wraps":       {`{"at_us":18446744073709551617,"key":"k"}`, reasonAtLate},
-		"at wraps twice": {`{"at_us":340282366920938463463374607431768211457,"key":"k"}`, reasonAtLate},
-		"at twice":       {`{"at_us":1,"key":"k","at_us":1}`, reasonAtTwice},
-		"at escaped too": {`{"at_us":1,"key":"k","\u0061t_us":1}`, reasonAtTwice},
+		"empty object":   {`{}`, "at_us is missing"},
+		"at missing":     {`{"key":"k"}`, "at_us is missing"},
+		"at other case":  {`{"AT_US":1,"key":"k"}`, "at_us is missing"},
+		"at nested":      {`{"x":{"at_us":1},"key":"k"}`, "at_us is missing"},
+		"at string":      {`{"at_us":"1","key":"k"}`, "at_us is not a number"},
+		"at null":        {`{"at_us":null,"key":"k"}`, "at_us is not a number"},
+		"at true":        {`{"at_us":true,"key":"k"}`, "at_us is not a number"},
+		"at object":      {`{"at_us":{},"key":"k"}`, "at_us is not a number"},
+		"at fraction":    {`{"at_us":1.5,"key":"k"}`, "at_us is not written as a whole number"},
+		"at whole float": {`{"at_us":1.0,"key":"k"}`, "at_us is not written as a whole number"},
+		"at exponent":    {`{"at_us":1e3,"key":"k"}`, "at_us is not written as a whole number"},
+		"at EXPONENT":    {`{"at_us":17E14,"key":"k"}`, "at_us is not written as a whole number"},
+		"at negative":    {`{"at_us":-1,"key":"k"}`, "at_us is negative"},
+		"at late":        {`{"at_us":7000000000000001,"key":"k"}`, "at_us is above 7000000000000000"},
+		"at above int64": {`{"at_us":9223372036854775808,"key":"k"}`, "at_us is above 7000000000000000"},
+		"at wraps":       {`{"at_us":18446744073709551617,"key":"k"}`, "at_us is above 7000000000000000"},
+		"at wraps twice": {`{"at_us":340282366920938463463374607431768211457,"key":"k"}`, "at_us is above 7000000000000000"},
+		"at twice":       {`{"at_us":1,"key":"k","at_us":1}`, "at_us stands there twice"},
+		"at escaped too": {`{"at_us":1,"key":"k","\u0061t_us":1}`, "at_us stands there twice"},
 
-		"key missing":            {`{"at_us":1}`, reasonKeyMissing},
-		"key empty":              {`{"at_us":1,"key":""}`, reasonKeyEmpty},
-		"key number":             {`{"at_us":1,"key":7}`, reasonKeyKind},
-		"key null":               {`{"at_us":1,"key":null}`, reasonKeyKind},
-		"key array":              {`{"at_us":1,"key":["k"]}`, reasonKeyKind},
-		"key twice":              {`{"at_us":1,"key":"a","key":"a"}`, reasonKeyTwice},
-		"key broken UTF-8":       {"{\"at_us\":1,\"key\":\"a\xff\"}", reasonKeyUTF8},
-		"key broken and escaped": {"{\"at_us\":1,\"key\":\"\\n\xc3\"}", reasonKeyUTF8},
-		"key encoded surrogate":  {"{\"at_us\":1,\"key\":\"\xed\xa0\x80\"}", reasonKeyUTF8},
-		"key high surrogate":     {`{"at_us":1,"key":"\ud800"}`, reasonKeySurrogate},
-		"key low surrogate":      {`{"at_us":1,"key":"\udc00"}`, reasonKeySurrogate},
-		"key swapped surrogates": {`{"at_us":1,"key":"\udc00\ud800"}`, reasonKeySurrogate},
-		"key low twice":          {`{"at_us":1,"key":"\udc00\udc00"}`, reasonKeySurrogate},
-		"key high and other":     {`{"at_us":1,"key":"\ud800\u0041"}`, reasonKeySurrogate},
-		"key high twice":         {`{"at_us":1,"key":"\ud800\ud800\udc00"}`, reasonKeySurrogate},
-		"key high and escape":    {`{"at_us":1,"key":"\ud800\n12345"}`, reasonKeySurrogate},
+		"key missing":            {`{"at_us":1}`, "key is missing"},
+		"key empty":              {`{"at_us":1,"key":""}`, "key is empty"},
+		"key number":             {`{"at_us":1,"key":7}`, "key is not a string"},
+		"key null":               {`{"at_us":1,"key":null}`, "key is not a string"},
+		"key array":              {`{"at_us":1,"key":["k"]}`, ""},
+		"key twice":              {`{"at_us":1,"key":"a","key":"a"}`, "key stands there twice"},
+		"key broken UTF-8":       {"{\"at_us\":1,\"key\":\"a\xff\"}", "key is not valid UTF-8"},
+		"key broken and escaped": {"{\"at_us\":1,\"key\":\"\\n\xc3\"}", "key is not valid UTF-8"},
+		"key encoded surrogate":  {"{\"at_us\":1,\"key\":\"\xed\xa0\x80\"}", "key is not valid UTF-8"},
+		"key high surrogate":     {`{"at_us":1,"key":"\ud800"}`, "key holds half a surrogate pair"},
+		"key low surrogate":      {`{"at_us":1,"key":"\udc00"}`, "key holds half a surrogate pair"},
+		"key swapped surrogates": {`{"at_us":1,"key":"\udc00\ud800"}`, "key holds half a surrogate pair"},
+		"key low twice":          {`{"at_us":1,"key":"\udc00\udc00"}`, "key holds half a surrogate pair"},
+		"key high and other":     {`{"at_us":1,"key":"\ud800\u0041"}`, "key holds half a surrogate pair"},
+		"key high twice":         {`{"at_us":1,"key":"\ud800\ud800\udc00"}`, "key holds half a surrogate pair"},
+		"key high and escape":    {`{"at_us":1,"key":"\ud800\n12345"}`, "key holds half a surrogate pair"},
 
-		"cost negative":    {`{"at_us":1,"key":"k","cost":-3}`, reasonCostNegative},
-		"cost fraction":    {`{"at_us":1,"key":"k","cost":0.5}`, reasonCostFraction},
-		"cost whole float": {`{"at_us":1,"key":"k","cost":2.0}`, reasonCostFraction},
-		"cost above int64": {`{"at_us":1,"key":"k","cost":9223372036854775808}`, reasonCostLarge},
-		"cost of 20":       {`{"at_us":1,"key":"k","cost":18446744073709551617}`, reasonCostLarge},
-		"cost string":      {`{"at_us":1,"key":"k","cost":"1"}`, reasonCostKind},
-		"cost null":        {`{"at_us":1,"key":"k","cost":null}`, reasonCostKind},
-		"cost twice":       {`{"at_us":1,"cost":1,"key":"k","cost":1}`, reasonCostTwice},
+		"cost negative":    {`{"at_us":1,"key":"k","cost":-3}`, "cost is negative"},
+		"cost fraction":    {`{"at_us":1,"key":"k","cost":0.5}`, "cost is not written as a whole number"},
+		"cost whole float": {`{"at_us":1,"key":"k","cost":2.0}`, "cost is not written as a whole number"},
+		"cost above int64": {`{"at_us":1,"key":"k","cost":9223372036854775808}`, "cost is above 9223372036854775807"},
+		"cost of 20":       {`{"at_us":1,"key":"k","cost":18446744073709551617}`, "cost is above 9223372036854775807"},
+		"cost string":      {`{"at_us":1,"key":"k","cost":"1"}`, "cost is not a number"},
+		"cost null":        {`{"at_us":1,"key":"k","cost":null}`, "cost is not a number"},
+		"cost twice":       {`{"at_us":1,"cost":1,"key":"k","cost":1}`, "cost stands there twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f fields
-			if reason := (jsonl{}).parse([]byte(c.line), &f); reason != c.reason {
+			if reason := parserOf(t, "jsonl", "").parse([]byte(c.line), &f); reason != c.reason {
 				t.Errorf("reason %q, want %q (read as %d %q %d)", reason, c.reason, f.at, f.key, f.cost)
 			}
 		})

@@ -3,98 +3,142 @@ package trace
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
-	"strings"
 )
 
-// Key says which part of an access log line is the key of its event.
-//
-// A part is decoded first, in the way its format encodes it: the key is made of the bytes that the server received. A line of
-// which the part is missing (no request line of the form "METHOD target PROTOCOL", an empty user agent) or holds
-// an escape that no server writes is a bad line for that key only. A host or user agent that the server logs as "-" is
-// the key "-".
-type Key uint8
-
+// The parts of an access log line that Options.Key may name. A part is decoded first, in the way its format encodes it: the key is made of
+// the bytes that the server received. A line of which the part is missing (no request line of the form "METHOD target
+// PROTOCOL", an empty user agent) or holds an escape that no server writes is a bad line for that key only. A host or user agent
+// that the server logs as "-" is the key "-".
 const (
-	// KeyDefault is KeyHost for an access log. It is the only Key for JSON Lines, whose events carry their own, and for
-	// CSV, where a column is the key.
-	KeyDefault Key = iota
-
 	// KeyHost is the client's address or name, as it is written: the first field of Common and Combined, the address that the
 	// other formats name for the client. Never with its port.
-	KeyHost
+	KeyHost = "host"
 
 	// KeyPath is the request target without the query string: what stands between the method and the protocol, up to the first
 	// "?". Nothing is folded: /a, //a and /%61 are three keys.
-	KeyPath
+	KeyPath = "path"
 
 	// KeyHostPath is the host, one space and the path. Two different pairs never give one key: a host with a space
 	// in it is refused here, so that the first space of the key is always the one between the two.
-	KeyHostPath
+	KeyHostPath = "host+path"
 
 	// KeyUserAgent is the user agent, which all access logs but Common have.
-	KeyUserAgent
+	KeyUserAgent = "user-agent"
 )
 
-// The names are those of the --key flag.
-var keyNames = [...]string{KeyDefault: "", KeyHost: "host", KeyPath: "path", KeyHostPath: "host+path", KeyUserAgent: "user-agent"}
-
-// KeyNames returns the names that ParseKey knows, in the order in which help should show them.
-func KeyNames() []string { return append([]string(nil), keyNames[KeyHost:]...) }
-
-// String returns the name, and "" for KeyDefault.
-func (k Key) String() string {
-	if int(k) < len(keyNames) {
-		return keyNames[k]
-	}
-	return fmt.Sprintf("Key(%d)", uint8(k))
-}
-
-// ParseKey returns the Key of a name. The empty name is KeyDefault.
-func ParseKey(name string) (Key, error) {
-	for k, n := range keyNames {
-		if n == name {
-			return Key(k), nil
-		}
-	}
-	return 0, fmt.Errorf("trace: key: %q is not one of %s", name, strings.Join(KeyNames(), ", "))
-}
+// Keys returns the parts of an access log line that may be a key, in the order in which help should show them.
+func Keys() []string { return []string{KeyHost, KeyPath, KeyHostPath, KeyUserAgent} }
 
 const (
 	reasonNoPath   = `the request is not "METHOD target PROTOCOL", so it has no path`
-	reasonNoAgent  = "the user agent is empty"
-	reasonRequest  = "the request holds an unknown escape"
-	reasonAgent    = "the user agent holds an unknown escape"
 	reasonPathNone = "the path is empty"
 	reasonSpace    = "the host holds a space, so it cannot be told from the path"
+	reasonPort     = "the client is not address:port"
 )
 
-// parts are what the key of an access log line is made of. Each is returned decoded, or with the reason why the line has none.
-type parts interface {
-	host() (text []byte, reason string)
-	path() (text []byte, reason string)
-	agent() (text []byte, reason string)
-}
+var allKey = []byte("all")
 
-// keyOf makes the key of a line, in buf where it does not stand in the line as it is.
-func keyOf(k Key, line parts, buf *[]byte) (key []byte, reason string) {
-	switch k {
-	case KeyPath:
-		return line.path()
-	case KeyUserAgent:
-		return line.agent()
+// key makes the key of a line, in a buffer of its own where it does not stand in the line as it is.
+func (p *parser) key() (key []byte, reason string) {
+	if len(p.keys) == 0 {
+		return allKey, ""
 	}
-	host, reason := line.host()
-	if k != KeyHostPath || reason != "" {
-		return host, reason
+	key, reason = p.part(p.keys[0])
+	if len(p.keys) == 1 || reason != "" {
+		return key, reason
 	}
-	if bytes.IndexByte(host, ' ') >= 0 {
+	if bytes.IndexByte(key, ' ') >= 0 {
 		return nil, reasonSpace
 	}
-	path, reason := line.path()
-	*buf = append(append(append((*buf)[:0], host...), ' '), path...)
-	return *buf, reason
+	path, reason := p.part(p.keys[1])
+	p.text = append(append(append(p.text[:0], key...), ' '), path...)
+	return p.text, reason
+}
+
+func (p *parser) part(k keyPart) (text []byte, reason string) {
+	place := k.from
+	for i := k.to - 1; i >= k.from; i-- { // the first that is not empty, else the first that is there
+		if p.values[i] != nil && (!isEmpty(p.values[i]) || p.values[place] == nil) {
+			place = i
+		}
+	}
+	if p.values[place] == nil {
+		return nil, p.labels[place] + faultMissing
+	}
+	text, fault := p.cutter.text(p.values[place])
+	if fault == "" && len(text) == 0 {
+		fault = faultEmpty
+	}
+	if fault != "" {
+		return nil, p.labels[place] + fault
+	}
+	if k.form != nil {
+		return k.form(text)
+	}
+	return text, ""
+}
+
+// isEmpty reports whether a value is absent, or holds nothing in the words of JSON.
+func isEmpty(value []byte) bool {
+	return len(value) == 0 || string(value) == `""` || string(value) == "null"
+}
+
+// requestPath returns the target of "METHOD target PROTOCOL" up to its query string. Exactly two spaces are wanted: with fewer a
+// request cannot be told from one that was cut off, and with more it is not HTTP.
+func requestPath(request []byte) (path []byte, reason string) {
+	method, rest, ok1 := bytes.Cut(request, []byte(" "))
+	target, protocol, ok2 := bytes.Cut(rest, []byte(" "))
+	if !ok1 || !ok2 || len(method) == 0 || len(target) == 0 || string(target) == "-" ||
+		!bytes.HasPrefix(protocol, []byte("HTTP/")) || bytes.IndexByte(protocol, ' ') >= 0 {
+		return nil, reasonNoPath
+	}
+	return cutQuery(target)
+}
+
+// urlPath returns the path of a request whose target is a URL.
+func urlPath(request []byte) (path []byte, reason string) {
+	path, reason = requestPath(request)
+	if _, behind, isURL := bytes.Cut(path, []byte("://")); isURL {
+		slash := bytes.IndexByte(behind, '/')
+		if slash < 0 {
+			return nil, reasonPathNone
+		}
+		path = behind[slash:]
+	}
+	return path, reason
+}
+
+// cutQuery returns a request target up to its query string.
+func cutQuery(target []byte) (path []byte, reason string) {
+	if path, _, _ = bytes.Cut(target, []byte("?")); len(path) == 0 {
+		return nil, reasonPathNone
+	}
+	return path, ""
+}
+
+// lastOf returns the last of a list of addresses.
+func lastOf(list []byte) (address []byte, reason string) {
+	address = bytes.Trim(list[bytes.LastIndexByte(list, ',')+1:], " \t")
+	if len(address) == 0 {
+		return nil, "the last address of x-forwarded-for is empty"
+	}
+	return address, ""
+}
+
+// cutPort returns the address of address:port, out of its brackets.
+func cutPort(client []byte) (address []byte, reason string) {
+	colon := bytes.LastIndexByte(client, ':')
+	if colon <= 0 || !areDigits(client[colon+1:]) {
+		return nil, reasonPort
+	}
+	address = client[:colon]
+	if address[0] == '[' {
+		if address = bytes.TrimSuffix(address[1:], []byte("]")); len(address) == 0 || len(address) == colon-1 {
+			return nil, reasonPort
+		}
+	}
+	return address, ""
 }
 
 // interner keeps one string for each distinct key.

@@ -53,11 +53,11 @@ func TestLinesEndInLFOrCRLFOrWithTheInput(t *testing.T) {
 		"longest at the end":       {"0123456789", []string{"0123456789"}},
 		"too long by one":          {"0123456789a\nb\n", []string{"0123456789a+", "b"}},
 		"too long by one at end":   {"0123456789a", []string{"0123456789a+"}},
-		"too long by one crlf":     {"0123456789a\r\nb\n", []string{"0123456789a\r+", "b"}},
+		"too long by one crlf":     {"0123456789a\r\nb\n", []string{"0123456789a+", "b"}},
 		"too long by two":          {"0123456789ab\nb\n", []string{"0123456789ab+", "b"}},
-		"much too long":            {strings.Repeat("x", 100) + "\nb\n", []string{"xxxxxxxxxxxx+", "b"}},
-		"much too long at the end": {"b\n" + strings.Repeat("x", 100), []string{"b", "xxxxxxxxxxxx+"}},
-		"too long twice":           {strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30) + "\n", []string{"xxxxxxxxxxxx+", "yyyyyyyyyyyy+"}},
+		"much too long":            {strings.Repeat("x", 100) + "\nb\n", []string{"xxxxxxxxxxxxxxxx+", "b"}},
+		"much too long at the end": {"b\n" + strings.Repeat("x", 100), []string{"b", "xxxxxxxxxxxxxxxx+"}},
+		"too long twice":           {strings.Repeat("x", 30) + "\n" + strings.Repeat("y", 30) + "\n", []string{"xxxxxxxxxxxxxxxx+", "yyyyyyyyyyyyyyyy+"}},
 	} {
 		for how, r := range map[string]io.Reader{
 			"at once":      strings.NewReader(c.text),
@@ -82,7 +82,7 @@ func TestLinesOfEveryLengthSurviveTheBuffer(t *testing.T) {
 		want = append(want, line)
 		text.WriteString(line + "\n")
 	}
-	want = append(want, strings.Repeat("z", 3*firstBuffer), "end")
+	want = append(want, strings.Repeat("z", 3*64<<10), "end")
 	text.WriteString(want[400] + "\nend")
 	got, err := cut(t, iotest.HalfReader(strings.NewReader(text.String())), MaxLine)
 	if err != nil || !slices.Equal(got, want) {

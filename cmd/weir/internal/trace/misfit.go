@@ -46,8 +46,8 @@ func (r *Reader) Misfit() (m Misfit, ok bool) {
 
 // others tries the bad lines of a trace in the other formats.
 type others struct {
-	parsers []parser // see detectors
-	lines   []int64  // how many bad lines each format could use
+	parsers []*parser // see detectors
+	lines   []int64   // how many bad lines each format could use
 	first   []BadLine
 	fields  fields // here because it would escape to the heap once per line as a variable
 }

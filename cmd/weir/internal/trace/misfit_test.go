@@ -18,7 +18,7 @@ func TestMisfit(t *testing.T) {
 		"some bad":                {repeat(3, jsonLine) + repeat(3, badJSON), Options{}, ""},
 		"most bad":                {repeat(3, jsonLine) + repeat(4, badJSON), Options{}, "4 of 7 lines cannot be used as jsonl; line 4: cost is negative"},
 		"all bad, detected":       {repeat(4, badJSON), Options{}, "no line can be used as jsonl; line 1: cost is negative"},
-		"all bad, named":          {repeat(2, "hello"), Options{Format: "clf"}, "no line can be used as clf; line 1: " + reasonHost},
+		"all bad, named":          {repeat(2, "hello"), Options{Format: "clf"}, "no line can be used as clf; line 1: " + "ident is missing, or is not one word"},
 		"another format":          {"\n" + repeat(3, jsonLine), Options{Format: "combined"}, "no line can be used as combined; 3 can be used as jsonl, the first is line 2"},
 		"nginx is no combined":    {combined, Options{Format: "nginx-json"}, "no line can be used as nginx-json; 1 can be used as combined, the first is line 1"},
 		"clf is no combined":      {common, Options{Format: "combined"}, "no line can be used as combined; 1 can be used as clf, the first is line 1"},

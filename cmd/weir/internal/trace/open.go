@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"io"
 	"strings"
 )
@@ -17,16 +18,19 @@ func Open(r io.Reader, opts *Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	t := &Reader{input: &input{raw: counter{r: r}}, keys: interner{byName: map[string]uint32{}}}
-	t.lines = newLines(t.input, MaxLine)
+	t := &Reader{raw: &counter{r: r}, keys: interner{byName: map[string]uint32{}}}
+	t.lines = unpacked(t.raw)
 	if err := t.choose(&o); err != nil {
 		return nil, err
 	}
-	if err := o.checkFor(t.format); err != nil {
+	if option := o.columnOption(); option != "" && t.format.name != csvName {
+		return nil, optionError("%s: %s has no columns to choose: must be left out", option, t.format.name)
+	}
+	var err error
+	if t.parser, err = newParser(t.format, &o); err != nil {
 		return nil, err
 	}
-	t.parser = t.format.parser(&o)
-	if h, ok := t.parser.(headed); ok {
+	if h, ok := t.parser.cutter.(headed); ok {
 		if err := t.readHeader(h); err != nil {
 			return nil, err
 		}
@@ -45,7 +49,7 @@ func (r *Reader) choose(o *Options) (err error) {
 	name := o.Format
 	if name == "" || name == auto {
 		if o.columnOption() == "" {
-			r.format, err = detect(&r.lines, o.Key)
+			r.format, err = detect(&r.lines)
 			return err
 		}
 		name = csvName
@@ -61,8 +65,33 @@ func (r *Reader) choose(o *Options) (err error) {
 
 // record returns the next record: a line, or several of CSV.
 func (r *Reader) record() (line []byte, long bool, err error) {
-	if r.format.records {
-		return r.lines.record()
+	if rows, ok := r.parser.cutter.(*csvRows); ok {
+		return r.lines.record(func(record []byte) bool {
+			_, err := rows.read(record)
+			return err == nil
+		})
 	}
 	return r.lines.next()
+}
+
+// readHeader gives the first line that is not blank to the cutter. A trace without lines has no header, and needs none.
+func (r *Reader) readHeader(h headed) error {
+	for {
+		line, long, err := r.record()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.counts.Lines++
+		if long {
+			return fmt.Errorf("trace: %s: the header cannot be read: %s", r.format.name, reasonTooLong)
+		}
+		if !isBlank(line) {
+			r.counts.Headers++
+			return h.header(line)
+		}
+		r.counts.Skipped++
+	}
 }

@@ -1,24 +1,21 @@
 package trace
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Options are the optional settings of Open. The zero value is all defaults.
 type Options struct {
 	// Format is the name of a format as listed by Formats. "" is auto.
 	Format string
 
-	// Key is the part of an access log line that becomes the key. KeyDefault is the host. Open refuses a Key that the
-	// format does not have.
-	Key Key
+	// Key is the part of an access log line that becomes the key, one of Keys, or a field of it by its name. "" is the host. Of
+	// JSON Lines it is a member, and "" is the member "key"; of CSV a column, and "" is one key, "all", for all events. Open refuses
+	// a Key that the format or the header does not have.
+	Key string
 
-	// TimeColumn, KeyColumn and CostColumn are the columns of a CSV trace, by their names in its header, compared exactly.
-	// TimeColumn is required; without KeyColumn all events have the key "all", and without CostColumn the cost 1. Open
-	// refuses a name that is not in the header, or there twice, and any of them for another format. With any of them or with
-	// TimeUnit, auto is csv.
-	TimeColumn, KeyColumn, CostColumn string
+	// TimeColumn and CostColumn are columns of a CSV trace, by their names in its header, compared exactly. TimeColumn is
+	// required; without CostColumn the cost is 1. Open refuses a name that is not in the header, or there twice, and any of them
+	// for another format. With any of them or with TimeUnit, auto is csv.
+	TimeColumn, CostColumn string
 
 	// TimeUnit is the unit of a time column of decimal numbers: s, ms, us or ns, since the Unix epoch. "" takes numbers of
 	// seconds and dates.
@@ -48,7 +45,7 @@ type OptionError string
 func (e OptionError) Error() string { return string(e) }
 
 func optionError(text string, args ...any) error {
-	return OptionError("trace: " + fmt.Sprintf(text, args...))
+	return OptionError("trace: " + fmt.Errorf(text, args...).Error())
 }
 
 // check refuses what is wrong in any format.
@@ -62,51 +59,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkFor refuses what is wrong in one format.
-func (o *Options) checkFor(f *format) error {
-	if !hasKey(f, o.Key) {
-		return optionError("key: a %s trace has no choice %q: must be %s", f.name, o.Key, keyChoices(f))
-	}
-	if option := o.columnOption(); option != "" && f.name != csvName {
-		return optionError("%s: %s has no columns to choose: must be left out", option, f.name)
-	}
-	return nil
-}
-
 // columnOption returns the name of an option that is only for CSV and that is set, or "".
 func (o *Options) columnOption() string {
 	switch {
 	case o.TimeColumn != "":
 		return "time column"
-	case o.KeyColumn != "":
-		return "key column"
 	case o.CostColumn != "":
 		return "cost column"
 	case o.TimeUnit != "":
 		return "time unit"
 	}
 	return ""
-}
-
-func hasKey(f *format, k Key) bool {
-	for _, have := range f.keys {
-		if have == k {
-			return true
-		}
-	}
-	return false
-}
-
-// keyChoices says for an error which keys a format has.
-func keyChoices(f *format) string {
-	var names []string
-	for _, k := range f.keys {
-		if k != KeyDefault {
-			names = append(names, k.String())
-		}
-	}
-	if names == nil {
-		return "left out"
-	}
-	return strings.Join(names, ", ")
 }

@@ -11,7 +11,6 @@ type record struct {
 	at   int64
 	cost int64
 	key  uint32 // its KeyIndex
-	seq  uint32 // its place in the run
 }
 
 // sorter is an external, stable merge sort by time. It gathers up to limit records in memory, a run, sorts it and writes it
@@ -37,7 +36,6 @@ func (s *sorter) add(rec record) error {
 			return err
 		}
 	}
-	rec.seq = uint32(len(s.run))
 	s.run = append(s.run, rec)
 	return nil
 }
@@ -90,14 +88,9 @@ func (s *sorter) close() error {
 	return s.spill.close()
 }
 
-// sortRun sorts by time. The place in the run makes all records different, so that the faster unstable sort is stable.
+// sortRun sorts by time. Records of one time keep their order.
 func sortRun(run []record) {
-	slices.SortFunc(run, func(a, b record) int {
-		if c := cmp.Compare(a.at, b.at); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.seq, b.seq)
-	})
+	slices.SortStableFunc(run, func(a, b record) int { return cmp.Compare(a.at, b.at) })
 }
 
 // merge merges sorted runs: a binary heap whose top is the run with the next record.

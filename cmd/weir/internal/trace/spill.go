@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// recordSize is the size of a record in the temporary file: time, cost, key. The place in the run is where it stands.
+// recordSize is the size of a record in the temporary file: time, cost, key.
 const recordSize = 8 + 8 + 4
 
 const (

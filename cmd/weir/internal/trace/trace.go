@@ -92,9 +92,9 @@ type BadLine struct {
 // Reader reads the events of one trace. It is made by [Open] and is for one goroutine at a time, except for BytesRead.
 type Reader struct {
 	format *format
-	input  *input
+	raw    *counter
 	lines  lines
-	parser parser
+	parser *parser
 	fields fields // here because it would escape to the heap once per line as a variable
 	keys   interner
 	sort   *sorter // nil where events come in the order of the file
@@ -110,8 +110,8 @@ var errClosed = errors.New("trace: the reader is closed")
 
 // Next returns the next event, and io.EOF after the last. Any other error means that the input could not be read on, or
 // that the temporary file of the sort failed; it stays. Where the trace is sorted, the first call reads all of the
-// input. Next allocates for a key that it sees for the first time, for an unusual JSON line, for a key with escapes in
-// it, and for quotes in CSV.
+// input. Next allocates for a key that it sees for the first time, for a key with escapes in it, and for a record of
+// CSV.
 func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
@@ -211,7 +211,7 @@ func (r *Reader) Format() string { return r.format.name }
 // BytesRead returns how much of the input was read: of a compressed one, before it is unpacked. Measured against the size of a file
 // it shows how far the reading is; events may be behind it by a buffer, and sorted events wait for all of it. It may be
 // called from any goroutine at any time, also where the reader belongs to an [Ahead].
-func (r *Reader) BytesRead() int64 { return r.input.raw.bytes.Load() }
+func (r *Reader) BytesRead() int64 { return r.raw.bytes.Load() }
 
 // Sorted reports whether the events come sorted by time and not in the order of the file.
 func (r *Reader) Sorted() bool { return r.sort != nil }

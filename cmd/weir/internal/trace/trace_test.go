@@ -84,7 +84,7 @@ func TestBadLinesAreCountedAndTheFirstAreShown(t *testing.T) {
 		t.Fatalf("%d bad lines and %d shown, want 25 and %d", count, len(first), MaxBadShown)
 	}
 	for i, b := range first {
-		want := BadLine{Number: int64(3 + i), Text: fmt.Sprintf(`{"at_us":1,"key":%d}`, i), Reason: reasonKeyKind}
+		want := BadLine{Number: int64(3 + i), Text: fmt.Sprintf(`{"at_us":1,"key":%d}`, i), Reason: "key is not a string"}
 		if b != want {
 			t.Errorf("bad line %d\n got %+v\nwant %+v", i, b, want)
 		}
@@ -163,7 +163,6 @@ func TestReadingAllocatesForNewKeysOnly(t *testing.T) {
 		"caddy":            {caddyLine, Options{Key: KeyHostPath}},
 		"alb":              {albLine, Options{Key: KeyHostPath}},
 		"envoy":            {envoyLine, Options{Key: KeyHostPath}},
-		"csv":              {"2023-11-16 18:17:03.5,a,12", Options{TimeColumn: "2023-11-16 18:17:03.5", KeyColumn: "a", CostColumn: "12"}},
 		"combined/address": {`h - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 1 "-" "-"`, Options{Key: KeyHostPath}},
 	} {
 		t.Run(name, func(t *testing.T) {

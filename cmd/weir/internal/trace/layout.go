@@ -1,0 +1,245 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	reasonNoDate  = `there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request`
+	reasonVirtual = "there are too many fields before the date (a virtual host first?)"
+	reasonStatus  = "status is neither three digits nor -"
+	reasonBytes   = "bytes is neither digits nor -"
+	reasonCode    = "response_code is not written in digits"
+	reasonExtra   = "what follows the last field is neither words nor closed quotes"
+)
+
+// layout cuts lines of text by a template such as `$host [$time] "$request"`: a field is where its name stands, and all else must be
+// in the line as it is in the template.
+//
+//   - A field between quotes ends at the next quote.
+//   - Any other is a word: it ends at a space, or at what follows it in the template, and holds no quote.
+//   - The user may hold spaces and brackets. It ends at the first date in brackets with a bare quote behind it.
+type layout struct {
+	layoutOptions
+	fields []layoutField
+	tail   string // what follows the last field
+}
+
+// layoutOptions say how a server writes its fields.
+type layoutOptions struct {
+	backslash bool // a backslash in quotes hides the next byte, and decode has the escapes
+	loose     bool // a word may stand in quotes
+	more      bool // more fields may follow: words, or quoted and closed
+	decode    func(field []byte) (text []byte, ok bool)
+}
+
+// layoutField is a field of a template.
+type layoutField struct {
+	name   string
+	before string // what stands before it, behind the field before
+	quoted bool
+	check  func(value []byte) (reason string) // nil for any value
+	reason string                             // why there is no such field
+	slot   int                                // of values; -1 where it is not wanted
+}
+
+// checks are of fields by their names. A value that fails shows that the fields are not where the template has them.
+var checks = map[string]func(value []byte) (reason string){
+	"status": func(b []byte) string {
+		if string(b) != "-" && (len(b) != 3 || !areDigits(b)) {
+			return reasonStatus
+		}
+		return ""
+	},
+	"bytes": func(b []byte) string {
+		if string(b) != "-" && !areDigits(b) {
+			return reasonBytes
+		}
+		return ""
+	},
+	"response_code": func(b []byte) string {
+		if !areDigits(b) {
+			return reasonCode
+		}
+		return ""
+	},
+	userField: func(b []byte) string {
+		if bytes.HasPrefix(b, []byte("- ")) {
+			return reasonVirtual
+		}
+		return ""
+	},
+}
+
+// userField is the name of the one field that may hold spaces without quotes.
+const userField = "user"
+
+// newLayout reads a template.
+func newLayout(template string, o layoutOptions) *layout {
+	l := &layout{layoutOptions: o}
+	for rest := template; ; {
+		before, after, found := strings.Cut(rest, "$")
+		if !found {
+			l.tail = before
+			return l
+		}
+		end := 0
+		for end < len(after) && (after[end] == '_' || after[end]|0x20-'a' < 26 || after[end]-'0' <= 9) {
+			end++
+		}
+		f := layoutField{name: after[:end], before: before, quoted: strings.HasSuffix(before, `"`), check: checks[after[:end]], slot: -1}
+		switch {
+		case f.name == userField:
+			f.reason = reasonNoDate
+		case f.quoted:
+			f.reason = f.name + " is not in quotes, or has no closing quote"
+		default:
+			f.reason = f.name + " is missing, or is not one word"
+		}
+		l.fields = append(l.fields, f)
+		rest = after[end:]
+	}
+}
+
+func (l *layout) want(names []string) error {
+	for slot, name := range names {
+		i := slices.IndexFunc(l.fields, func(f layoutField) bool { return f.name == name })
+		if i < 0 {
+			var known []string
+			for _, f := range l.fields {
+				known = append(known, f.name)
+			}
+			return fmt.Errorf("no %q: must be host, path, host+path, or a field: %s", name, strings.Join(known, ", "))
+		}
+		l.fields[i].slot = slot
+	}
+	return nil
+}
+
+func (l *layout) cut(line []byte, values [][]byte) (reason string) {
+	rest := line
+	for i := range l.fields {
+		f := &l.fields[i]
+		value, after, ok := l.field(i, rest)
+		if f.check != nil {
+			if reason = f.check(value); reason != "" {
+				return reason
+			}
+		}
+		if !ok {
+			return f.reason
+		}
+		if f.slot >= 0 {
+			values[f.slot] = value
+		}
+		rest = after
+	}
+	rest, ok := bytes.CutPrefix(rest, []byte(l.tail))
+	if !ok || !l.more && len(bytes.TrimRight(rest, " ")) > 0 || l.more && !areFields(rest) {
+		return reasonExtra
+	}
+	return ""
+}
+
+// field cuts what stands before a field and the field off the front of b.
+func (l *layout) field(i int, b []byte) (value, rest []byte, ok bool) {
+	f := &l.fields[i]
+	b, ok = bytes.CutPrefix(b, []byte(f.before))
+	switch {
+	case !ok:
+		return nil, nil, false
+	case f.quoted:
+		end := l.quote(b)
+		return b[:max(0, end)], b[max(0, end):], end >= 0
+	case l.loose && len(b) > 0 && b[0] == '"':
+		end := l.quote(b[1:]) + 1
+		return b[1:max(1, end)], b[end+1:], end > 0
+	case f.name == userField:
+		end := l.userEnd(i, b)
+		return b[:max(0, end)], b[max(0, end):], end > 0
+	}
+	next := l.tail
+	if i+1 < len(l.fields) {
+		next = l.fields[i+1].before
+	}
+	end := bytes.Index(b, []byte(next))
+	if next == "" || end < 0 { // and then what follows is not there, which the next field says
+		if end = bytes.IndexByte(b, ' '); end < 0 {
+			end = len(b)
+		}
+	}
+	return b[:end], b[end:], end > 0 && (f.isDate() || bytes.IndexAny(b[:end], ` "`) < 0)
+}
+
+func (f *layoutField) isDate() bool { return strings.HasSuffix(f.before, "[") }
+
+// quote returns the index of the quote that closes a field, or -1.
+func (l *layout) quote(b []byte) int {
+	end := bytes.IndexByte(b, '"')
+	if end < 0 || !l.backslash || bytes.IndexByte(b[:end], '\\') < 0 { // most fields
+		return end
+	}
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+// userEnd returns where the user ends: before the first ` [date] "`. -1 is nowhere.
+func (l *layout) userEnd(user int, b []byte) int {
+	before, after := l.fields[user+1].before, l.fields[user+2].before
+	for i := 0; ; i++ {
+		n := bytes.Index(b[i:], []byte(before))
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if end := i + len(before) + len("02/Jan/2006:15:04:05 -0700"); end < len(b) && bytes.HasPrefix(b[end:], []byte(after)) {
+			return i
+		}
+	}
+}
+
+func (l *layout) text(value []byte) (text []byte, fault string) {
+	text, ok := l.decode(value)
+	if !ok {
+		return nil, faultEscape
+	}
+	return text, ""
+}
+
+// areFields reports whether b is any number of fields, each after a space: closed quotes, or words without quotes. An
+// empty word is one too, so that a space at the end of the line does no harm.
+func areFields(b []byte) bool {
+	escaped := layout{layoutOptions: layoutOptions{backslash: true}}
+	for len(b) > 0 {
+		if b[0] != ' ' {
+			return false
+		}
+		if b = b[1:]; len(b) > 0 && b[0] == '"' {
+			end := escaped.quote(b[1:])
+			if end < 0 {
+				return false
+			}
+			b = b[1+end+1:]
+			continue
+		}
+		end := bytes.IndexByte(b, ' ')
+		if end < 0 {
+			end = len(b)
+		}
+		if bytes.IndexByte(b[:end], '"') >= 0 {
+			return false
+		}
+		b = b[end:]
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package trace
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// fields is what a parser finds in a line. The key may share memory with the line: it is valid until the next line.
+type fields struct {
+	at   int64
+	key  []byte
+	cost int64
+}
+
+// maxFields is the most fields that a parser wants of a line.
+const maxFields = 8
+
+// parser reads the lines of one format for one choice of a key.
+type parser struct {
+	format *format
+	cutter cutter
+	names  []string // of the wanted fields
+	labels []string // how the reasons name them
+	values [maxFields][]byte
+
+	timeForm   timeForm
+	took, cost int // places of values; -1 for none. The time is at 0
+	keys       []keyPart
+	text       []byte // scratch for a key of two parts
+}
+
+// keyPart is a part of a key: the first of some fields that is not empty.
+type keyPart struct {
+	from, to int // places of values
+	form     part
+}
+
+// part makes a part of a key of the decoded text of a field.
+type part func(text []byte) (key []byte, reason string)
+
+// newParser returns the parser of a format, whose key is a part of an access log line or a field.
+func newParser(f *format, o *Options) (*parser, error) {
+	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, cost: -1}
+	timeField, costField := f.time, f.cost
+	if f.name == csvName {
+		timeField, costField, p.timeForm = o.TimeColumn, o.CostColumn, timeUnits[o.TimeUnit]
+	}
+	p.want("time", timeField)
+	if f.took != "" {
+		p.took = p.want("duration", f.took)
+	}
+	if costField != "" {
+		p.cost = p.want("cost", costField)
+	}
+	p.wantKey(o)
+	if err := p.cutter.want(p.names); err != nil {
+		return nil, optionError("key: a %s trace has %w", f.name, err)
+	}
+	return p, nil
+}
+
+// want adds a field and returns its place.
+func (p *parser) want(label, name string) (place int) {
+	if p.format.name != csvName {
+		label = name // a column may be called anything
+	}
+	p.names, p.labels = append(p.names, name), append(p.labels, label)
+	return len(p.names) - 1
+}
+
+func (p *parser) wantPart(form part, fields ...string) {
+	k := keyPart{from: len(p.names), form: form}
+	for _, name := range fields {
+		k.to = p.want("key", name) + 1
+	}
+	p.keys = append(p.keys, k)
+}
+
+func (p *parser) wantKey(o *Options) {
+	f := p.format
+	switch {
+	case f.hosts == nil: // the event has a key of its own
+		if name := cmp.Or(o.Key, f.key); name != "" {
+			p.wantPart(nil, name)
+		}
+		return
+	case o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath:
+		p.wantPart(f.hostForm, f.hosts...)
+	}
+	switch o.Key {
+	case "", KeyHost:
+	case KeyPath, KeyHostPath:
+		p.wantPart(f.pathForm, f.targets...)
+	case KeyUserAgent:
+		p.wantPart(nil, cmp.Or(f.agent, KeyUserAgent))
+	default:
+		p.wantPart(nil, o.Key)
+	}
+}
+
+// parse reads one line, which is not blank. It returns "" or why the line cannot be used; then f holds nothing of value. It
+// returns isHeader where the line is no request.
+func (p *parser) parse(line []byte, f *fields) (reason string) {
+	clear(p.values[:])
+	if reason = p.cutter.cut(line, p.values[:len(p.names)]); reason != "" {
+		return reason
+	}
+	end, reason := p.time(0, p.timeForm)
+	if reason != "" {
+		return reason
+	}
+	var took exact
+	if p.took >= 0 {
+		if took, reason = p.time(p.took, p.format.tookForm); reason != "" {
+			return reason
+		}
+	}
+	if f.at, reason = end.before(took); reason != "" {
+		return reason
+	}
+	if f.key, reason = p.key(); reason != "" {
+		return reason
+	}
+	f.cost = 1
+	if p.cost >= 0 && p.values[p.cost] != nil {
+		if f.cost, reason = wholeNumber(p.values[p.cost], math.MaxInt64); reason != "" {
+			return p.labels[p.cost] + reason
+		}
+	}
+	return ""
+}
+
+func (p *parser) time(place int, form timeForm) (e exact, reason string) {
+	if p.values[place] == nil {
+		return e, p.labels[place] + faultMissing
+	}
+	if e, reason = form(p.values[place]); reason != "" && reason[0] == ' ' {
+		reason = p.labels[place] + reason
+	}
+	return e, reason
+}
+
+// wholeNumber reads digits as a number up to bound. A fraction or an exponent is refused even where the value is whole (1.0, 1e3).
+// -0 is 0.
+func wholeNumber(text []byte, bound int64) (n int64, fault string) {
+	digits := bytes.TrimPrefix(text, []byte("-"))
+	end := passDigits(digits, 0)
+	switch {
+	case end == 0 || end < len(digits) && digits[end] != '.' && digits[end]|0x20 != 'e':
+		return 0, " is not a number"
+	case end < len(digits):
+		return 0, " is not written as a whole number"
+	case len(digits) < len(text) && len(bytes.Trim(digits, "0")) > 0:
+		return 0, " is negative"
+	}
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil || n > bound {
+		return 0, fmt.Sprintf(" is above %d", bound)
+	}
+	return n, ""
+}
+
+// wholeMicros is the form of a time in whole µs.
+func wholeMicros(text []byte) (e exact, fault string) {
+	e.micros, fault = wholeNumber(text, MaxAt)
+	return e, fault
+}
