@@ -13,6 +13,7 @@ import (
 
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
 
@@ -40,8 +41,9 @@ func BenchmarkStore(b *testing.B, newStore func(tb testing.TB, clk clock.Clock) 
 	if cfg == nil {
 		cfg = &Config{}
 	}
+	known := cfg.internal()
 	for _, c := range benchCases() {
-		if cfg.skips(Check{needs: c.needs}) != "" {
+		if known.Skips("", c.needs) != "" {
 			continue
 		}
 		b.Run(c.name(), func(b *testing.B) {
@@ -70,7 +72,7 @@ type benchCase struct {
 	limits  int // ops in a call
 	keys    int
 	callers int
-	needs   needs
+	needs   world.Needs
 }
 
 func (c benchCase) name() string {
@@ -78,25 +80,25 @@ func (c benchCase) name() string {
 }
 
 func benchCases() []benchCase {
-	const many, crowd = 100_000, 64
+	const many, concurrent = 100_000, 64
 	var cases []benchCase
-	for _, callers := range []int{1, crowd} {
+	for _, callers := range []int{1, concurrent} {
 		cases = append(cases,
 			benchCase{"take", "gcra", 1, 1, callers, 0},
 			benchCase{"take", "gcra", 1, many, callers, 0},
-			benchCase{"take", "gcra", 3, many, callers, needsOps},
+			benchCase{"take", "gcra", 3, many, callers, world.NeedsOps},
 			benchCase{"bound", "gcra", 1, many, callers, 0},
 			benchCase{"denied", "gcra", 1, 1, callers, 0},
 			benchCase{"peek", "gcra", 1, many, callers, 0},
 		)
 	}
-	for _, k := range checkKinds() {
-		if k.name != "gcra" {
-			cases = append(cases, benchCase{"take", k.name, 1, many, 1, k.needs})
+	for _, k := range world.Kinds() {
+		if k.Name != "gcra" {
+			cases = append(cases, benchCase{"take", k.Name, 1, many, 1, k.Needs})
 		}
 	}
-	for _, k := range checkKinds() {
-		cases = append(cases, benchCase{"fill", k.name, 1, 0, 1, k.needs})
+	for _, k := range world.Kinds() {
+		cases = append(cases, benchCase{"fill", k.Name, 1, 0, 1, k.Needs})
 	}
 	return cases
 }
@@ -104,14 +106,14 @@ func benchCases() []benchCase {
 // limit admits whatever is asked of it; or nothing more, where c is about that.
 func (c benchCase) limit() algorithm.Algorithm {
 	switch {
-	case c.needs&needsCustom != 0:
-		return checkPause{capacity: 1_000_000, each: 1}
+	case c.needs&world.NeedsCustom != 0:
+		return world.NewCooldown(1_000_000, 1)
 	case c.call == "denied":
-		return algorithm.Must(algorithm.ParseSpec(c.kind + ":1/9600h"))
+		return world.Limit(c.kind + ":1/9600h")
 	case c.call == "fill":
-		return algorithm.Must(algorithm.ParseSpec(c.kind + ":100/24h"))
+		return world.Limit(c.kind + ":100/24h")
 	}
-	return algorithm.Must(algorithm.ParseSpec(c.kind + ":1000000/10ms"))
+	return world.Limit(c.kind + ":1000000/10ms")
 }
 
 func (c benchCase) key(i int) string {
@@ -127,7 +129,7 @@ func (c benchCase) caller(b *testing.B, s store.Store, keys []string) func(i int
 	limit := c.limit()
 	ops := make([]store.Op, c.limits)
 	for i := range ops {
-		ops[i] = checkOp("", "limit"+strconv.Itoa(i), limit, 1)
+		ops[i] = world.Take("", "limit"+strconv.Itoa(i), limit, 1)
 	}
 	ctx := context.Background()
 	next := func(i int) {

@@ -1,10 +1,15 @@
 package conformance
 
 import (
+	"flag"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
+	"testing"
 	"time"
 
+	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
 
@@ -21,31 +26,41 @@ type Config struct {
 	// test, so that no waiver outlives its check.
 	Waive map[string]string
 
-	// OwnClock: the store reads a clock of its own, such as that of a server,
-	// and takes no notice of the one that it is given. Its answers are then
+	// OwnClock: the store reads its own clock, such as that of a server, and
+	// takes no notice of the clock that it is given. Its answers are then
 	// judged at the instants that it returns, with limits so slow that the
 	// passing of time does not matter, or by the model; nothing that moves
-	// the clock is tried. "able/own-clock" sees to it that the instants are
-	// those of a clock.
+	// the clock is tried. "capability/own-clock" sees to it that the instants
+	// are those of a clock.
 	OwnClock bool
 
 	// OneKey: all ops of a call must have the same key, as in a cluster whose
-	// keys lie on different nodes. "able/one-key" sees to it that other calls
-	// get ErrCrossNode.
+	// keys lie on different nodes. "capability/one-key" sees to it that other
+	// calls get ErrCrossNode.
 	OneKey bool
 
-	// OneOp: a call has one op. "able/one-op" sees to it that other calls get
-	// an InputError about the number of ops.
+	// OneOp: a call has one op. "capability/one-op" sees to it that other calls
+	// get an InputError about the number of ops.
 	OneOp bool
 
 	// BuiltInOnly: the store runs the algorithms of package algorithm and no
-	// others. "able/built-in-only" sees to it that others get an InputError.
+	// others. "capability/built-in-only" sees to it that others get an InputError.
 	BuiltInOnly bool
 
 	// NeverForgets: the store drops no state by itself, however long its key
-	// has been fresh. "able/never-forgets" sees to it, with a clock that
+	// has been fresh. "capability/never-forgets" sees to it, with a clock that
 	// returns from far ahead.
 	NeverForgets bool
+
+	// Histories is the number of random histories, and scales the rounds of
+	// concurrent callers. Below 100 it is the quick profile: less of everything
+	// that is a matter of how often. 0 means, under go test, the flag
+	// -rapid.checks (100), and a fifth of it under -short; elsewhere 100.
+	Histories int
+
+	// Seed is the seed of the first random history, and repeats a failure. 0
+	// means, under go test, the flag -rapid.seed; without it a random seed.
+	Seed uint64
 
 	// Corrupt replaces what the store keeps for a slot with text, past the
 	// store. Without it nothing is known of how damage is met. s is what
@@ -54,7 +69,7 @@ type Config struct {
 
 	// Inspect returns what the store keeps for a slot, past the store, and
 	// whether it keeps anything. Without it the suite sees answers only: not
-	// what they leave behind, nor for how long.
+	// what is stored, nor for how long.
 	Inspect func(t TB, s store.Store, slot store.Slot) (Stored, bool)
 
 	// Sweep makes the store drop, now, every state that it may drop. Without
@@ -70,113 +85,89 @@ type Config struct {
 type Stored struct {
 	// Text is the state, as State.AppendText writes it.
 	Text string
-	// Life is how much longer the store keeps it: algorithm.Never where that
-	// has no end, NotShown where Inspect cannot know.
-	Life time.Duration
+	// TTL is how much longer the store keeps it: algorithm.Never where that has
+	// no end, UnknownTTL where Inspect cannot know.
+	TTL time.Duration
 }
 
-// NotShown is the Life of what is stored where Inspect cannot know it. What needs
+// UnknownTTL is the TTL of what is stored where Inspect cannot know it. What needs
 // it is then skipped. It must be so for all slots or for none.
-const NotShown time.Duration = math.MinInt64
+const UnknownTTL time.Duration = math.MinInt64
 
-// needs are what a check asks of a store beyond the ordinary.
-type needs uint16
-
-const (
-	needsClock   needs = 1 << iota // that it takes the clock it is given
-	needsOps                       // several ops in a call
-	needsKeys                      // several keys in a call
-	needsCustom                    // algorithms written elsewhere
-	needsCorrupt                   // the hooks of Config
-	needsInspect
-	needsSweep
-	needsOwnClock // that it lacks something
-	needsOneKey
-	needsOneOp
-	needsBuiltInOnly
-	needsNeverForgets
-)
-
-// Checks returns all checks for a store that cfg describes: those that are
-// waived, and those that need what the store does not have, skip with a reason.
-func (cfg *Config) Checks() []Check {
-	// Those come first that only few mistakes break, so that the first failure
-	// leads to the cause: testdata/first-failures.golden shows how well. What is
-	// stored comes before all else: a state that is gone too early fails most others.
-	checks := slices.Concat(
-		storedChecks(),
-		corruptChecks(),
-		keyChecks(),
-		quietChecks(),
-		resetChecks(),
-		expiryChecks(),
-		takeChecks(),
-		inputChecks(),
-		lifeChecks(),
-		clockChecks(),
-		limitChecks(),
-		crowdedChecks(),
-		ableChecks(),
-		boundaryChecks(),
-		timelineChecks(),
-		concurrentChecks(),
-		linearChecks(),
-		modelChecks(),
-	)
-	for i := range checks {
-		c := checks[i]
-		c.cfg = cfg
-		checks[i].Run = func(t TB, open Opener) {
-			t.Helper()
-			if why := cfg.skips(c); why != "" {
-				t.Skip(why)
-			}
-			c.body(c, t, open)
+// internal is cfg for the packages below.
+func (cfg *Config) internal() *world.Config {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	c := &world.Config{
+		Waive: cfg.Waive, OwnClock: cfg.OwnClock, OneKey: cfg.OneKey, OneOp: cfg.OneOp,
+		BuiltInOnly: cfg.BuiltInOnly, NeverForgets: cfg.NeverForgets,
+		Histories: cfg.Histories, Seed: cfg.Seed, Shrink: 10 * time.Second,
+	}
+	if c.Histories == 0 {
+		c.Histories = depth()
+	}
+	if c.Seed == 0 {
+		c.Seed = seed()
+	}
+	if cfg.Corrupt != nil {
+		c.Corrupt = func(t world.TB, s store.Store, slot store.Slot, text string) { cfg.Corrupt(t, s, slot, text) }
+	}
+	if cfg.Inspect != nil {
+		c.Inspect = func(t world.TB, s store.Store, slot store.Slot) (world.Stored, bool) {
+			stored, found := cfg.Inspect(t, s, slot)
+			return world.Stored(stored), found
 		}
 	}
-	return checks
+	if cfg.Sweep != nil {
+		c.Sweep = func(t world.TB, s store.Store) { cfg.Sweep(t, s) }
+	}
+	return c
+}
+
+// depth is the number of random histories that go test was asked for.
+func depth() int {
+	checks := world.DefaultHistories
+	if !testing.Testing() {
+		return checks
+	}
+	if n, err := strconv.Atoi(rapidFlag("checks")); err == nil {
+		checks = n
+	}
+	if testing.Short() {
+		checks /= 5
+	}
+	return max(1, checks)
+}
+
+// seed is the seed that go test was asked for, or a random one.
+func seed() uint64 {
+	if testing.Testing() {
+		if n, err := strconv.ParseUint(rapidFlag("seed"), 10, 64); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 1 + rand.Uint64N(1_000_000_000)
+}
+
+// rapidFlag reads a flag of package rapid, which the laws follow as well.
+func rapidFlag(name string) string {
+	if f := flag.Lookup("rapid." + name); f != nil {
+		return f.Value.String()
+	}
+	return ""
 }
 
 // unknownWaivers are names in Waive that are no checks.
-func (cfg *Config) unknownWaivers(checks []Check) (names []string) {
+func (cfg *Config) unknownWaivers(all []Check) (names []string) {
+	if cfg == nil {
+		return nil
+	}
 	for name := range cfg.Waive {
-		if !slices.ContainsFunc(checks, func(c Check) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(all, func(c Check) bool { return c.Name == name }) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
-}
-
-// skips returns why a check is not run, or nothing.
-func (cfg *Config) skips(c Check) string {
-	if cfg == nil {
-		cfg = &Config{}
-	}
-	if reason, waived := cfg.Waive[c.Name]; waived {
-		return "waived: " + reason
-	}
-	for _, lack := range []struct {
-		need needs
-		here bool
-		why  string
-	}{
-		{needsClock, !cfg.OwnClock, "it moves the clock, and the store reads its own (Config.OwnClock)"},
-		{needsOps, !cfg.OneOp, "it makes calls of several ops, and the store takes one (Config.OneOp)"},
-		{needsKeys, !cfg.OneKey && !cfg.OneOp, "it makes calls of several keys, and the store takes one (Config.OneKey, Config.OneOp)"},
-		{needsCustom, !cfg.BuiltInOnly, "it brings an algorithm of its own, and the store runs the built-in ones only (Config.BuiltInOnly)"},
-		{needsCorrupt, cfg.Corrupt != nil, "needs Config.Corrupt, which is not set"},
-		{needsInspect, cfg.Inspect != nil, "needs Config.Inspect, which is not set"},
-		{needsSweep, cfg.Sweep != nil, "needs Config.Sweep, which is not set"},
-		{needsOwnClock, cfg.OwnClock, "it is about stores with a clock of their own (Config.OwnClock), and this one takes the clock that it is given"},
-		{needsOneKey, cfg.OneKey && !cfg.OneOp, "it is about stores that take one key a call (Config.OneKey), and this one takes several, or one op"},
-		{needsOneOp, cfg.OneOp, "it is about stores that take one op a call (Config.OneOp), and this one takes several"},
-		{needsBuiltInOnly, cfg.BuiltInOnly, "it is about stores that run built-in algorithms only (Config.BuiltInOnly), and this one runs any"},
-		{needsNeverForgets, cfg.NeverForgets, "it is about stores that never forget (Config.NeverForgets), and this one may"},
-	} {
-		if c.needs&lack.need != 0 && !lack.here {
-			return lack.why
-		}
-	}
-	return ""
 }

@@ -66,26 +66,17 @@ func TestScriptHoldsForASoundScript(t *testing.T) {
 	})
 }
 
-// The scripts themselves are compared with Step in store/script; here is to be seen
-// that sound ones are found to be sound, for which a few histories are enough.
+// The scripts themselves are compared with Step in store/script. Here a few histories
+// show that sound scripts are found to be sound.
 func TestScriptHoldsForTheBuiltInScripts(t *testing.T) {
-	fewByDefault(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		open := onServer(t, server)
-		for _, specs := range [][]string{
-			{"gcra:7/3s,burst=4", "gcra:1000003/24h,burst=50"},
-			{"token-bucket:7/3s,burst=4", "token-bucket:3/7us"},
-			{"leaky-bucket:7/3s,capacity=4", "leaky-bucket:1/1h,capacity=3"},
-			{"fixed-window:7/3s", "fixed-window:100/24h"},
-			{"sliding-log:7/3s", "sliding-log:6/24h"},
-			{"sliding-counter:7/3s", "sliding-counter:1000003/24h"},
-		} {
-			t.Run(specs[0], func(t *testing.T) {
-				var all []algorithm.Algorithm
-				for _, spec := range specs {
-					all = append(all, algorithm.Must(algorithm.ParseSpec(spec)))
+		for _, f := range algorithm.Families() {
+			t.Run(f.Name, func(t *testing.T) {
+				limit := func(rate string) algorithm.Algorithm { return algorithm.Must(algorithm.ParseSpec(f.Name + ":" + rate)) }
+				for _, c := range conformance.ScriptChecks(quickConfig(), limit("7/3s"), limit("1000003/24h")) {
+					t.Run(c.Name, func(t *testing.T) { c.Run(t, open) })
 				}
-				conformance.TestScript(t, func(_ testing.TB, clk clock.Clock) store.Store { return open(clk) }, all[0], all[1:]...)
 			})
 		}
 	})
@@ -132,16 +123,13 @@ func brokenLua(t *testing.T, old, new string) string {
 }
 
 func TestEachBrokenScriptIsCaughtByTheCheckMeantForIt(t *testing.T) {
-	expectFailures(t)
-	setRapid(t, "shrinktime", "0s")
-	setRapid(t, "checks", "400")
-	setRapid(t, "seed", "1") // so that what is caught once is caught always
+	cfg := &conformance.Config{Histories: 400, Seed: 1} // so that what is caught once is caught always
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		a, earlier := scriptTestees()
 		for _, b := range brokenScripts {
 			t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
 				lua := brokenLua(t, b.old, b.new)
-				for _, c := range conformance.ScriptChecks(a, earlier...) {
+				for _, c := range conformance.ScriptChecks(cfg, a, earlier...) {
 					meant := false
 					for _, name := range b.meant {
 						meant = meant || name == c.Name
@@ -154,7 +142,7 @@ func TestEachBrokenScriptIsCaughtByTheCheckMeantForIt(t *testing.T) {
 						t.Errorf("%s passes", c.Name)
 						continue
 					}
-					for _, part := range []string{c.Name, c.Property, c.Rule, "story"} {
+					for _, part := range []string{c.Name, c.Property, c.Rule, "transcript"} {
 						if !strings.Contains(err.Error(), part) {
 							t.Errorf("%s fails without saying %q:\n%v", c.Name, part, err)
 						}
@@ -168,10 +156,9 @@ func TestEachBrokenScriptIsCaughtByTheCheckMeantForIt(t *testing.T) {
 // What the test is not about must not make it pass: a store that does not know
 // the script steps in Go, which is right by definition.
 func TestScriptThatIsNotRunIsNoticed(t *testing.T) {
-	expectFailures(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		a, earlier := scriptTestees()
-		runs := conformance.ScriptChecks(a, earlier...)[0]
+		runs := conformance.ScriptChecks(quickConfig(), a, earlier...)[0]
 		for name, open := range map[string]conformance.Opener{
 			"a server without it":     onServer(t, server),
 			"a server with another":   onServer(t, server, script.Source{Kind: "drops/2", Lua: dropsLua}),
@@ -187,7 +174,6 @@ func TestScriptThatIsNotRunIsNoticed(t *testing.T) {
 // Numbers that follow from more than the Spec are wrong for another algorithm of
 // the same Spec, such as one that is wrapped.
 func TestScriptThatNeedsAGoTypeIsNoticed(t *testing.T) {
-	expectFailures(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		a, _ := scriptTestees()
 		source := script.Source{Kind: "drops/1", Lua: dropsLua}
@@ -195,7 +181,7 @@ func TestScriptThatNeedsAGoTypeIsNoticed(t *testing.T) {
 			_ = a.(drops)
 			return append(numbers, min(r.Cost, algorithm.MaxWord))
 		}
-		for _, c := range conformance.ScriptChecks(a) {
+		for _, c := range conformance.ScriptChecks(quickConfig(), a) {
 			if err := c.Verify(onServer(t, server, source)); err == nil || !strings.Contains(err.Error(), "another Go type with the same Spec") {
 				t.Errorf("%s: got %v", c.Name, err)
 			}
@@ -204,10 +190,9 @@ func TestScriptThatNeedsAGoTypeIsNoticed(t *testing.T) {
 }
 
 func TestScriptWantsOneKind(t *testing.T) {
-	expectFailures(t)
 	a, _ := scriptTestees()
 	other := algorithm.Must(algorithm.ParseSpec("gcra:1/1s"))
-	for _, c := range conformance.ScriptChecks(a, a, other) {
+	for _, c := range conformance.ScriptChecks(quickConfig(), a, a, other) {
 		const want = `earlier[1] is of kind "gcra/1", and must be of kind "drops/1"`
 		if err := c.Verify(openPlain); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", c.Name, err)
@@ -217,19 +202,19 @@ func TestScriptWantsOneKind(t *testing.T) {
 
 func TestScriptCheckNamesAreStableWords(t *testing.T) {
 	a, _ := scriptTestees()
-	for _, c := range conformance.ScriptChecks(a) {
+	for _, c := range conformance.ScriptChecks(quickConfig(), a) {
 		if !regexp.MustCompile(`^script/[a-z]+$`).MatchString(c.Name) || c.Rule == "" || c.Property == "" {
 			t.Errorf("%q (%q): %q", c.Name, c.Property, c.Rule)
 		}
 	}
 }
 
-// A failure is a story that a test prints with the seed to repeat it.
-func TestScriptFailsWithASeedAndAStory(t *testing.T) {
+// A failure is a transcript that a test prints with the seed to repeat it.
+func TestScriptFailsWithASeedAndATranscript(t *testing.T) {
 	server := servertest.Start(t, servertest.Redis, nil)
 	if os.Getenv(failing) == "" {
 		mustFailWith(t, "--- FAIL: "+t.Name()+"/script/alone", "-rapid.seed=", "script/alone (P3)", "rule:", "broken by:", "got:", "want:",
-			"story, by the clock from ", "cost")
+			"transcript, by the clock from ", "cost")
 		return
 	}
 	a, earlier := scriptTestees()

@@ -86,7 +86,6 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.JSON == "-" {
 		text = io.Discard
 	}
-	defer setRapid(about.Depth, about.Seed)()
 	r := &verifyReport{about: *about}
 	if err := c.runAll(ctx, s.err, text, subject, wanted, r); err != nil {
 		return err
@@ -176,8 +175,10 @@ type subject interface {
 // runAll runs the wanted checks one after the other, and writes the table as it
 // grows. On a terminal a bar is shown instead, and the table comes at the end.
 func (c *verifyCommand) runAll(ctx context.Context, errs, text io.Writer, on subject, wanted map[string]bool, r *verifyReport) error {
+	cfg := on.config()
+	cfg.Histories, cfg.Seed = r.Depth, r.Seed
 	var checks []conformance.Check
-	for _, check := range on.config().Checks() {
+	for _, check := range cfg.Checks() {
 		if wanted[check.Name] {
 			checks = append(checks, check)
 		}

@@ -95,10 +95,10 @@ func inOwnWords(reason string) string {
 var (
 	ofConfig = regexp.MustCompile(` \(Config\.[^()]*\)`)
 	ownWords = map[string]string{
-		"needs Config.Sweep, which is not set":                            "not possible on a server, which drops states by its own time",
-		"needs Config.Inspect, which is not set":                          "not possible in memory, where what is stored cannot be looked at",
-		"needs Config.Corrupt, which is not set":                          "not possible in memory, where what is stored cannot be damaged",
-		"needs life times, which Config.Inspect does not show (NotShown)": "needs life times, which the user may not see (PTTL)",
+		"needs Config.Sweep, which is not set":                        "not possible on a server, which drops states by its own time",
+		"needs Config.Inspect, which is not set":                      "not possible in memory, where what is stored cannot be looked at",
+		"needs Config.Corrupt, which is not set":                      "not possible in memory, where what is stored cannot be damaged",
+		"needs TTLs, which Config.Inspect does not show (UnknownTTL)": "needs life times, which the user may not see (PTTL)",
 	}
 )
 

@@ -138,10 +138,10 @@ func TestVerifyFindsAServerThatForgets(t *testing.T) {
 					}
 				}
 			}()
-			got := verify(url, "--run", "^(look/changes-nothing|able/one-op)$")
+			got := verify(url, "--run", "^(look/changes-nothing|capability/one-op)$")
 			cancel()
 			<-done
-			for _, want := range []string{"\nlook/changes-nothing  M6        failed       TIME\n", "\nlook/changes-nothing (M6)\n  rule:      ", "  got:       ", "  story, by the clock from ", "\n0 passed, 1 failed, 1 skipped, in "} {
+			for _, want := range []string{"\nlook/changes-nothing  M6        failed       TIME\n", "\nlook/changes-nothing (M6)\n  rule:      ", "  got:       ", "  transcript, by the clock from ", "\n0 passed, 1 failed, 1 skipped, in "} {
 				if !strings.Contains(got.out, want) {
 					t.Errorf("%s: it does not say %q:\n%s", url, want, got.out)
 				}

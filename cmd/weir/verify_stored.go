@@ -20,13 +20,13 @@ func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store
 		}
 		return reply
 	}
-	kept := conformance.Stored{Life: conformance.NotShown}
+	kept := conformance.Stored{TTL: conformance.UnknownTTL}
 	if !s.blind {
 		switch left := ask("PTTL", name).(int64); left {
 		case -1: // no end
-			kept.Life = algorithm.Never
+			kept.TTL = algorithm.Never
 		default:
-			kept.Life = time.Duration(max(0, left)) * time.Millisecond
+			kept.TTL = time.Duration(max(0, left)) * time.Millisecond
 		}
 	}
 	if !isLog(slot) {

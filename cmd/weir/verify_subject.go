@@ -59,6 +59,13 @@ type sweptStore struct {
 	clock store.Clock
 }
 
+// Features are those of the store in memory: sweptStore does nothing in its calls.
+func (s sweptStore) Features() store.Features {
+	f := store.FeaturesOf(s.Store)
+	f.Owner = s
+	return f
+}
+
 func (memorySubject) open(clk store.Clock) (store.Store, error) {
 	s, err := memorystore.New(&memorystore.Options{Clock: clk})
 	return sweptStore{s, clk}, err

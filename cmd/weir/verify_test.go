@@ -27,7 +27,7 @@ func withoutTimes(text string) string {
 }
 
 func TestVerifyShowsATable(t *testing.T) {
-	got := start("verify", "--store", memoryURL, "--run", "^(take/|expiry/swept|corrupt|able)", "--quick", "--seed", "7")
+	got := start("verify", "--store", memoryURL, "--run", "^(take/|expiry/swept|corrupt|capability)", "--quick", "--seed", "7")
 	if got.status != exitOK || got.err != "" {
 		t.Fatalf("status %d, %s%s", got.status, got.out, got.err)
 	}
@@ -167,7 +167,7 @@ type doublingSubject struct {
 	wrong error
 }
 
-func (doublingSubject) config() *conformance.Config { return nil }
+func (doublingSubject) config() *conformance.Config { return &conformance.Config{} }
 
 func (doublingSubject) open(clk store.Clock) (store.Store, error) {
 	s, err := memorystore.New(&memorystore.Options{Clock: clk})
@@ -185,7 +185,6 @@ func verified(t *testing.T, on subject, only string) (text string, r *verifyRepo
 		t.Fatal(err)
 	}
 	r = &verifyReport{about: about{Store: "URL", Clock: injectedClock, Depth: 100, Seed: 3}}
-	defer setRapid(100, 3)()
 	var out bytes.Buffer
 	if err := c.runAll(t.Context(), &bytes.Buffer{}, &out, on, wanted, r); err != nil {
 		t.Fatal(err)
@@ -196,21 +195,21 @@ func verified(t *testing.T, on subject, only string) (text string, r *verifyRepo
 	return out.String(), r
 }
 
-func TestVerifyTellsTheStoryOfAFailure(t *testing.T) {
+func TestVerifyShowsTheTranscriptOfAFailure(t *testing.T) {
 	dir := t.TempDir()
 	golden, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
-	text, r := verified(t, doublingSubject{}, "^(timeline/gcra|boundary/fixed-window|able/one-op)$")
+	text, r := verified(t, doublingSubject{}, "^(timeline/gcra|boundary/fixed-window|capability/one-op)$")
 	if err := r.verdict(); err == nil || err.Error() != "URL: 1 of 3 checks failed" {
 		t.Errorf("the verdict is %v", err)
 	}
 	lines := regexp.MustCompile(`conformance/(\S+\.go):\d+`).ReplaceAllString(withoutTimes(text), "conformance/$1:LINE")
 	// A random check says how to see it again, in the words of the command.
 	text, r = verified(t, doublingSubject{}, "^model/")
-	want := regexp.MustCompile(`\nmodel/random-history: \[rapid\] failed after \d+ tests: (?s:.*)\nTo reproduce: weir verify --run '\^model/random-history\$' --seed \d+\n(?s:.*)  rule:      over any history`)
+	want := regexp.MustCompile(`\nmodel/random-history \(P3\)\n  rule:      over any history(?s:.*)\n  found by random history \d+\. To reproduce: weir verify --run '\^model/random-history\$' --seed \d+\n`)
 	if !want.MatchString(text) || strings.Contains(text, "-rapid.") || r.Failed != 1 {
 		t.Errorf("the failure is\n%s", text)
 	}

@@ -80,7 +80,7 @@ func TestStoreThatIsShared(t *testing.T) {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			return conformance.Stored{Text: r.text, Life: time.Duration(r.until-now) * time.Microsecond}, found
+			return conformance.Stored{Text: r.text, TTL: time.Duration(r.until-now) * time.Microsecond}, found
 		},
 		Corrupt: func(tb conformance.TB, s store.Store, slot store.Slot, text string) {
 			d := files(s)

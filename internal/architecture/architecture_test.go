@@ -45,7 +45,7 @@ var rules = []rule{
 	{"store/valkey", []string{"store", "store/script", "internal/nilcheck"}, []string{"github.com/valkey-io/valkey-go"},
 		"valkey-go stays where its users asked for it"},
 	{"store", []string{"algorithm", "internal/nilcheck"}, nil, "the contract knows no implementation"},
-	{"conformance", []string{"algorithm", "store"},
+	{"conformance", []string{"algorithm", "store", "conformance"},
 		// porcupine looks for an order of concurrent calls: a search that is easy to
 		// get wrong, and brings nothing along.
 		[]string{"pgregory.net/rapid", "github.com/benbjohnson/clock", "github.com/anishathalye/porcupine"},

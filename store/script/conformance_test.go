@@ -50,9 +50,9 @@ func (w *wire) inspect(t conformance.TB, s store.Store, slot store.Slot) (confor
 	if err != nil || parseErr != nil {
 		t.Fatalf("PTTL: %q, %v", reply, err)
 	}
-	kept := conformance.Stored{Text: stored(w, name, slot.Algorithm.Spec().Kind), Life: time.Duration(ms) * time.Millisecond}
+	kept := conformance.Stored{Text: stored(w, name, slot.Algorithm.Spec().Kind), TTL: time.Duration(ms) * time.Millisecond}
 	if ms == -1 {
-		kept.Life = algorithm.Never
+		kept.TTL = algorithm.Never
 	}
 	return kept, ms != -2
 }

@@ -1,0 +1,177 @@
+package checks
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance/internal/transcript"
+	"github.com/weirgo/weir/conformance/internal/world"
+	"github.com/weirgo/weir/store"
+)
+
+// inputChecks are about calls that can never be right, and about whose the slices
+// are that a call is given.
+func inputChecks() []world.Check {
+	return []world.Check{
+		check("input/cost-at-the-edges", "I1 L5", 0,
+			"the capacity passes on a fresh key and leaves nothing; any cost above it, up to the largest number, is denied for ever and takes nothing", inputEdges),
+		check("input/refused", "I1", 0,
+			"a call that is invalid in one op is refused with ErrInvalid, without a key in the text, and charges none of the others", inputRefused),
+		check("input/error-says-what", "I1", 0,
+			"what is refused gives an InputError with op, field, value and what is allowed, or a DuplicateError with both ops", inputSays),
+		check("input/ops-stay-the-callers", "P2", world.NeedsKeys,
+			"a store copies what it needs of ops, and does not touch them after it returned", inputStays),
+	}
+}
+
+// person is a key that an error must not show.
+const person = "somebody@example.com"
+
+// misnamed is an algorithm of the kind that it says.
+type misnamed string
+
+func (m misnamed) Spec() algorithm.Spec { return algorithm.Spec{Kind: string(m)} }
+func (misnamed) String() string         { return "misnamed" }
+func (misnamed) Step(s algorithm.State, _ algorithm.Instant, _ algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	return s, algorithm.Outcome{Allowed: true}
+}
+
+func inputRefused(w *world.World) {
+	good := w.Slots(person, "l")
+	a := good[0].Algorithm
+	m := world.SlotOf(person, "m", a)
+	for _, bad := range []struct {
+		what string
+		op   store.Op
+	}{
+		{"an empty key", world.Take("", "l", a, 1)},
+		{"no algorithm", world.Take(person, "m", nil, 1)},
+		{"a negative cost", world.Op(m, -1)},
+		{"the most negative cost", world.Op(m, -1<<63)},
+		{"a negative delay", store.Op{Slot: m, Request: algorithm.Request{Cost: 1, MaxDelay: -time.Nanosecond}}},
+		{"a kind without a name", world.Take(person, "m", misnamed(""), 1)},
+		{"a kind that is not a name", world.Take(person, "m", misnamed("Not a name:1"), 1)},
+	} {
+		for place := range 3 {
+			if w.Can(world.NeedsOps) {
+				ops := world.Ops(good[:3], 1)
+				ops[place] = bad.op
+				w.MustRefuse(bad.what, store.ErrInvalid, ops...)
+			}
+		}
+		w.MustRefuse(bad.what, store.ErrInvalid, bad.op)
+		if bad.op.Algorithm == a {
+			if b := w.Bind("l", a); b != nil {
+				w.MustRefuseBound(background, b, "with "+bad.what, store.ErrInvalid, bad.op)
+			}
+		} else if bind := store.FeaturesOf(w.Store).Bind; bind != nil {
+			_, err := bind("l", bad.op.Algorithm)
+			w.MustBeError("Bind of "+bad.what, err, store.ErrInvalid, nil)
+		}
+	}
+	w.MustRefuse("no ops", store.ErrInvalid)
+	many := make([]store.Op, store.MaxOps+1)
+	for i := range many {
+		many[i] = world.Take(person, string(rune('0'+i)), a, 1)
+	}
+	w.MustRefuse("too many ops", store.ErrInvalid, many...)
+	w.MustBeFresh(append(good, many[0].Slot, m)...)
+}
+
+func inputSays(w *world.World) {
+	a := w.Limit("gcra:5/1s")
+	says := func(want store.InputError, ops ...store.Op) {
+		w.Helper()
+		_, _, err := w.Store.Apply(background, ops)
+		w.MustNameField(err, "Apply", want)
+		_, err = w.Store.Peek(background, ops)
+		w.MustNameField(err, "Peek", want)
+	}
+	says(store.InputError{Op: -1, Field: "number of ops", Value: "0"})
+	says(store.InputError{Op: 0, Field: "Slot.Key"}, world.Take("", "l", a, 1))
+	says(store.InputError{Op: 0, Field: "Slot.Algorithm", Value: "nil"}, world.Take(person, "l", nil, 1))
+	says(store.InputError{Op: 0, Field: "Request.Cost", Value: "-3"}, world.Take(person, "l", a, -3))
+	late := world.Take(person, "l", a, 1)
+	late.Request.MaxDelay = -time.Second
+	says(store.InputError{Op: 0, Field: "Request.MaxDelay", Value: "-1s"}, late)
+	w.MustNameField(w.Store.Reset(background, []store.Slot{world.SlotOf("", "l", a)}), "Reset", store.InputError{Op: 0, Field: "Slot.Key"})
+	if !w.Can(world.NeedsOps) {
+		return
+	}
+	says(store.InputError{Op: 1, Field: "Request.Cost", Value: "-3"}, world.Take(person, "l", a, 1), world.Take(person, "m", a, -3))
+	for _, among := range []int{0, 20} {
+		ops := []store.Op{world.Take(person, "l", a, 1)}
+		for i := range among {
+			ops = append(ops, world.Take(person, "m"+strconv.Itoa(i), a, 1))
+		}
+		ops = append(ops, world.Take(person, "l", a, 2))
+		_, _, err := w.Store.Apply(background, ops)
+		want := store.DuplicateError{First: 0, Second: among + 1}
+		if got := new(store.DuplicateError); !errors.As(err, &got) || *got != want {
+			w.Wrong(fmt.Sprintf("%T: %v", err, err), fmt.Sprintf("a *store.DuplicateError %+v", want), "the error of an Apply that names a slot twice")
+		}
+	}
+}
+
+func inputEdges(w *world.World) {
+	for n, s := range w.Slots("a", "l") {
+		capacity := world.Capacity(s.Algorithm)
+		take := func(cost int64) algorithm.Outcome {
+			w.Helper()
+			w.Peek(world.Op(s, cost))
+			return w.One(s, cost)
+		}
+		above := []int64{capacity + 1, capacity + 2, 1 << 31, 1 << 32, algorithm.MaxUnits, algorithm.MaxUnits + 1, algorithm.MaxWord, algorithm.MaxWord + 1, 1<<63 - 1}
+		for round := range 2 {
+			for i, cost := range above {
+				if w.Quick() && (i+n+round)%2 == 1 {
+					continue // of another slot, and of this one in the other round
+				}
+				if o := take(cost); o.Allowed || o.RetryAfter != algorithm.Never {
+					w.Wrong(transcript.Outcome(o), "denied, retry never", "cost %d of a capacity of %d", cost, capacity)
+				}
+			}
+			if o := take(capacity); o.Allowed { // the first time; then nothing is left
+				w.MustRemain(s, 0)
+			}
+		}
+	}
+}
+
+func inputStays(w *world.World) {
+	a := w.Limit("gcra:5/1s")
+	wrong := world.Take("wrong", "wrong", world.Limit("fixed-window:1/24h"), 1)
+	wrong.Outcome.Limit = -1
+	first, second := world.SlotOf("a", "l", a), world.SlotOf("b", "l", a)
+	for range 3 {
+		ops := []store.Op{world.Op(first, 1), world.Op(second, 2)}
+		w.Apply(ops...)
+		ops[0], ops[1] = wrong, wrong // from here on they are ours again
+		looks := []store.Op{world.Op(second, 0), world.Op(first, 0)}
+		w.Peek(looks...)
+		looks[0], looks[1] = wrong, wrong
+
+		w.Advance(time.Microsecond)
+		w.Peek(world.Op(first, 1), world.Op(second, 1))
+		forget := []store.Slot{first}
+		w.NoError("Reset", w.Store.Reset(background, forget))
+		delete(w.Model, first.ID())
+		forget[0] = wrong.Slot
+		w.Peek(world.Op(first, 0), world.Op(second, 0))
+		for _, op := range []store.Op{ops[0], ops[1], looks[0], looks[1]} {
+			if op.Key != "wrong" || op.Outcome.Limit != -1 {
+				w.Wrong(fmt.Sprintf("%+v", op), fmt.Sprintf("%+v", wrong), "the store has written to ops after it returned")
+			}
+		}
+	}
+	// A refused call may write outcomes and nothing else.
+	ops := []store.Op{world.Op(first, 1), world.Op(second, -1)}
+	_, _, err := w.Store.Apply(background, ops)
+	if !errors.Is(err, store.ErrInvalid) || ops[0].Key != "a" || ops[1].Request.Cost != -1 || ops[0].Limit != "l" {
+		w.Wrong(fmt.Sprintf("error %v, %+v", err, ops), "ErrInvalid, and the ops as they were", "after a refused Apply")
+	}
+	w.MustRemain(wrong.Slot, 1)
+}

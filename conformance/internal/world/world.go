@@ -1,0 +1,241 @@
+package world
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance/internal/draw"
+	"github.com/weirgo/weir/conformance/internal/transcript"
+	"github.com/weirgo/weir/store"
+)
+
+// World is a store under test, the clock that it was given, and the model. Every
+// call goes to the store and to the model, and fails the check where they differ.
+type World struct {
+	TB
+	*Config
+	Clock *Clock
+	Store store.Store
+	Model Model
+	// Latest is the latest instant that the clock has shown.
+	Latest algorithm.Instant
+	// Where is the place of the check where it is not Go code.
+	Where string
+	// ThroughBound sends calls with one op through store.Bound.
+	ThroughBound bool
+
+	check    Check
+	open     Opener
+	keeps    bool              // the store drops nothing while the check runs
+	answered algorithm.Instant // by a store with its own clock, last
+	log      transcript.Log
+	bounds   map[boundLimit]store.Bound
+}
+
+// boundLimit is what a Bound was made for.
+type boundLimit struct {
+	name string
+	spec algorithm.Spec
+}
+
+// Start is where the clock stands first: the start of a day, so that windows of up
+// to a day start with it.
+const Start algorithm.Instant = 1_764_288_000_000_000
+
+// Run runs a check against the stores that open opens.
+func Run(c Check, cfg *Config, t TB, open Opener) {
+	t.Helper()
+	if why := cfg.Skips(c.Name, c.Needs); why != "" {
+		t.Skip(why)
+	}
+	w := &World{TB: t, Config: cfg, check: c, open: open}
+	w.StartAt(Start)
+	c.Body(w)
+}
+
+// StartAt begins again at an instant, with a new store.
+func (w *World) StartAt(at algorithm.Instant) {
+	w.Helper()
+	if w.Store == nil {
+		w.Cleanup(w.close)
+	} else {
+		w.close()
+	}
+	w.Clock, w.Model, w.Latest, w.answered = newClock(), Model{}, 0, 0
+	w.bounds = map[boundLimit]store.Bound{}
+	w.log.Reset()
+	w.SetClock(at)
+	if w.Store = w.open(w.Clock); w.Store == nil {
+		w.Fatalf("%s: no store was opened", w.check.Name)
+	}
+}
+
+func (w *World) close() {
+	if w.Store == nil {
+		return // opening it has failed
+	}
+	if err := w.Store.Close(); err != nil {
+		w.Errorf("%s: Close: %v", w.check.Name, err)
+	}
+}
+
+// Search tries a property with random choices, as often as the depth asks for, and
+// fails with the shortest history that breaks it.
+func (w *World) Search(property func(t *draw.T)) {
+	w.Helper()
+	o := draw.Options{Name: w.Name(), Runs: w.Histories, Seed: w.Seed, Shrink: w.Shrink}
+	if err := draw.Search(o, property); err != nil {
+		w.Fatal(err.Error())
+	}
+}
+
+// Anew is a World for one random history, with a store of its own.
+func (w *World) Anew(t TB, start algorithm.Instant) *World {
+	t.Helper()
+	own := &World{TB: t, Config: w.Config, check: w.check, open: w.open}
+	own.StartAt(start)
+	return own
+}
+
+// Shared is a World for one random history, with the store and the clock of w and
+// an empty model. The store must drop nothing.
+func (w *World) Shared(t TB) *World {
+	return &World{
+		TB: t, Config: w.Config, check: w.check, Clock: w.Clock, Store: w.Store, Model: Model{},
+		bounds: map[boundLimit]store.Bound{}, keeps: true,
+	}
+}
+
+// Can reports whether the store has all that is asked.
+func (w *World) Can(n Needs) bool { return w.Skips("", n) == "" }
+
+// Now is the instant at which the model decides: what the clock shows, or for a
+// store with its own clock, the instant of its last answer.
+func (w *World) Now() algorithm.Instant {
+	if w.OwnClock {
+		return w.answered
+	}
+	return w.Clock.Instant()
+}
+
+// SetClock makes the clock show an instant.
+func (w *World) SetClock(at algorithm.Instant) {
+	w.Clock.Set(at)
+	if !w.OwnClock {
+		w.Latest = max(w.Latest, at)
+	}
+}
+
+// Advance moves the clock by d whole microseconds, forward or back.
+func (w *World) Advance(d time.Duration) { w.SetClock(w.Now() + Micros(d)) }
+
+// Observe takes over the instant of an answer of a store with its own clock.
+func (w *World) Observe(at algorithm.Instant, err error) {
+	if err == nil && w.OwnClock {
+		w.answered, w.Latest = at, max(w.Latest, at)
+	}
+}
+
+// Limit is the algorithm of a spec, such as "gcra:5/1s". Where the store has its
+// own clock, it is one so slow that nothing comes back while a check runs.
+func (w *World) Limit(spec string) algorithm.Algorithm {
+	if head, rest, found := strings.Cut(spec, "/"); found && w.OwnClock {
+		_, options, _ := strings.Cut(rest, ",")
+		spec = strings.TrimSuffix(head+"/8760h,"+options, ",")
+	}
+	return Limit(spec)
+}
+
+// Doubtful reports whether two stores may answer for a slot in different ways, and
+// both be right.
+func (w *World) Doubtful(s store.Slot) bool {
+	switch {
+	case w.keeps || w.NeverForgets:
+		return false
+	case w.OwnClock:
+		// By the time that it is asked it may have dropped more.
+		const ahead = 60 * Second
+		held := w.Model.Of(s)
+		return held.spec != s.Algorithm.Spec() && w.Latest+ahead >= held.Until && held.Until > 0
+	}
+	return w.Model.doubtful(s, w.Now(), w.Latest)
+}
+
+// Note adds a line to the transcript.
+func (w *World) Note(format string, args ...any) {
+	w.log.Note(w.Now(), !w.OwnClock || w.answered > 0, format, args...)
+}
+
+// Record adds a call and its answers to the transcript.
+func (w *World) Record(verb string, ops []store.Op, err error) {
+	if err != nil {
+		w.Note("%s of %d ops: error %v", verb, len(ops), err)
+		return
+	}
+	w.log.Call(w.Now(), !w.OwnClock || w.answered > 0, verb, ops)
+}
+
+// NewTranscript drops what was recorded.
+func (w *World) NewTranscript() { w.log.Reset() }
+
+// Failure is what a check has found to be wrong.
+type Failure struct{ What, Got, Want string }
+
+func (f Failure) Error() string { return fmt.Sprintf("%s: got %s, want %s", f.What, f.Got, f.Want) }
+
+// Failf ends the check with what has broken its rule and the transcript.
+func (w *World) Failf(format string, args ...any) {
+	w.Helper()
+	w.Fatalf("%s (%s)\n  rule:      %s\n  check:     %s\n  broken by: %s\n%s",
+		w.check.Name, w.check.Property, w.check.Rule, w.place(), fmt.Sprintf(format, args...), w.log.String())
+}
+
+// Wrong is Failf for what can be said as what was got and what was wanted.
+func (w *World) Wrong(got, want any, format string, args ...any) {
+	w.Helper()
+	w.Fail(Failure{fmt.Sprintf(format, args...), fmt.Sprint(got), fmt.Sprint(want)})
+}
+
+// Fail is Wrong for what was found elsewhere, such as by a concurrent caller.
+func (w *World) Fail(err error) {
+	w.Helper()
+	f, is := err.(Failure)
+	if !is {
+		f = Failure{"a call failed, and must not", err.Error(), "no error"}
+	}
+	indent := func(s string) string { return strings.ReplaceAll(s, "\n", "\n             ") }
+	w.Failf("%s\n  got:       %s\n  want:      %s", f.What, indent(f.Got), indent(f.Want))
+}
+
+// NoError fails where err is not nil.
+func (w *World) NoError(what string, err error) {
+	w.Helper()
+	if err != nil {
+		w.Wrong(err, "no error", "%s failed, and must not", what)
+	}
+}
+
+// place is the file and line of the check: its own last code on the stack, which is
+// below what checks share.
+func (w *World) place() string {
+	if w.Where != "" {
+		return w.Where
+	}
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for {
+		f, more := frames.Next()
+		folder := path.Base(path.Dir(filepath.ToSlash(f.File)))
+		if folder != "world" && folder != "runtime" {
+			return fmt.Sprintf("conformance/internal/%s/%s:%d", folder, filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "unknown"
+		}
+	}
+}
