@@ -2,13 +2,13 @@ package sim
 
 import (
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/batch"
 	"github.com/weirgo/weir/store"
-	"github.com/weirgo/weir/store/script"
 )
 
 // call is what one caller asks the server: a group of ops.
 type call struct {
-	group *script.Group
+	group batch.Group[*call]
 	ops   []store.Op
 	slots []*slot
 	fiber *fiber // who waits for it
@@ -45,10 +45,10 @@ func (c *call) unheard(now int64) {
 type flight struct {
 	node    *node
 	server  int // life of the server that received it
-	calls   []*call
-	few     [3]*call // calls, where they are not more
-	instant int64    // on the clock of the node, when it was sent
-	done    bool     // the node does not wait for it any more
+	batch   batch.Call[*call]
+	few     [3]*batch.Group[*call] // of batch, where they are not more
+	instant int64                  // on the clock of the node, when it was sent
+	done    bool                   // the node does not wait for it any more
 	refused bool
 }
 

@@ -12,7 +12,7 @@
 // # What is real and what is not
 //
 // The code under test is the real one: weir.Limiter and weir.MultiLimiter with their failure
-// modes, script.Batcher, which decides what travels together, and a store with the
+// modes, batch.Batcher, which decides what travels together, and a store with the
 // algorithms in it: store/memory, or one on a server (Options.NewStore). Only time, the
 // network and the death of processes are simulated. Limiters run in coroutines, so that a
 // call can wait for a message, and one at a time.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/batch"
 	memorystore "github.com/weirgo/weir/store/memory"
-	"github.com/weirgo/weir/store/script"
 )
 
 // node is a process that asks the server: the real Limiter or MultiLimiter, the real Batcher,
@@ -22,11 +22,8 @@ type node struct {
 	multi   *weir.MultiLimiter // of several
 	local   *localStore        // of the failure mode local; else nil
 
-	batcher  *script.Batcher
-	waiting  []*call // those that wait in batcher, in the same order, and some that left
-	first    int     // of waiting
-	batch    []*script.Group
-	spare    []*script.Group
+	batcher  *batch.Batcher[*call]
+	next     *flight // for the next batch
 	requests link
 	replies  link
 	callers  waitlist[*call]
@@ -58,8 +55,7 @@ func newNode(w *world, index int) (*node, error) {
 // boot starts the process.
 func (n *node) boot() error {
 	w := n.world
-	n.batcher = script.NewBatcher(script.BatchLimits{Groups: w.share, Keys: 1000, InFlight: w.inFlight})
-	n.waiting, n.first = n.waiting[:0], 0
+	n.batcher = batch.New[*call](batch.Limits{Groups: w.share, Keys: 1000, InFlight: w.inFlight, Total: w.inFlight})
 	opts := &weir.Options{OnFailure: w.mode}
 	if w.mode == weir.FailLocal {
 		n.local = &localStore{node: n, models: make(map[place]model)}
@@ -94,7 +90,7 @@ func (n *node) crash() error {
 			continue
 		}
 		err := errCrashed
-		if c.item.group != nil {
+		if !c.item.group.Sent() {
 			err = errCrashedBefore
 		}
 		c.item.leave(n.world.epoch+n.world.now, err)
@@ -147,13 +143,9 @@ func (n *node) ask(a *attempt) {
 
 // enqueue hands a call to the Batcher, and to the network what it lets go.
 func (n *node) enqueue(c *call) {
-	if k := len(n.spare); k > 0 {
-		c.group, n.spare = n.spare[k-1], n.spare[:k-1]
-	} else {
-		c.group = script.NewGroup(len(c.ops))
-	}
-	n.waiting = append(n.waiting, c)
-	n.batcher.Enqueue(c.group)
+	c.group.Value = c
+	c.group.Init(len(c.ops))
+	n.batcher.Enqueue("", &c.group)
 	n.callers.add(n.world.now+n.world.timeout, c)
 	if !n.callers.armed {
 		n.callers.armed = true
@@ -165,44 +157,27 @@ func (n *node) enqueue(c *call) {
 // flush sends what may leave now.
 func (n *node) flush() {
 	for {
-		n.batch = n.batcher.Flush(n.batch[:0])
-		if len(n.batch) == 0 {
+		w := n.world
+		if n.next == nil {
+			n.next = w.flights.next()
+			n.next.batch.Groups = n.next.few[:0]
+		}
+		f := n.next
+		if !n.batcher.Next(&f.batch) {
 			return
 		}
-		w := n.world
-		f := w.flights.next()
+		n.next = nil
 		f.node, f.instant = n, n.clock.read(w.now)
-		f.calls = f.few[:0]
-		for _, g := range n.batch {
-			f.calls = append(f.calls, n.take(g))
-		}
-		n.spare = append(n.spare, n.batch...)
-		if len(f.calls) > 1 {
+		if len(f.batch.Groups) > 1 {
 			w.goals[goalShared]++
 		}
-		w.noteCall(Sent, n.index, len(f.calls))
+		w.noteCall(Sent, n.index, len(f.batch.Groups))
 		n.flights.add(w.now+w.callTimeout, f)
 		if !n.flights.armed {
 			n.flights.armed = true
 			w.queue.plan(w.now+w.callTimeout, (*oblivion)(n))
 		}
 		n.requests.send((*arrival)(f), (*repeated)(f))
-	}
-}
-
-// take returns the call of a group, which leaves in the order in which it came.
-func (n *node) take(g *script.Group) *call {
-	for {
-		c := n.waiting[n.first]
-		n.waiting[n.first] = nil
-		n.first++
-		if n.first == len(n.waiting) {
-			n.waiting, n.first = n.waiting[:0], 0
-		}
-		if c.group == g {
-			c.group = nil
-			return c
-		}
 	}
 }
 
@@ -214,9 +189,9 @@ func (n *node) receive(f *flight) {
 		return
 	}
 	f.done = true
-	n.batcher.Reply()
-	for _, c := range f.calls {
-		switch {
+	n.batcher.Done(&f.batch)
+	for _, g := range f.batch.Groups {
+		switch c := g.Value; {
 		case c.left:
 			w.goals[goalLateReply]++
 		case f.refused:
@@ -256,13 +231,11 @@ func (i *impatience) happen(w *world) {
 // expire is the end of a caller's patience: before its group was sent nothing has
 // happened, after it the outcome is unknown.
 func (n *node) expire(c *call) {
-	if c.group == nil {
+	if !n.batcher.Cancel(&c.group) {
 		c.leave(n.world.epoch+n.world.now, errLate)
 		return
 	}
 	n.world.goals[goalLeftUnsent]++
-	n.batcher.Cancel(c.group)
-	c.group = nil
 	c.leave(n.world.epoch+n.world.now, errUnsent)
 }
 
@@ -285,9 +258,9 @@ func (o *oblivion) happen(w *world) {
 			}
 			f.item.done = true
 			w.goals[goalCallGivenUp]++
-			n.batcher.Reply()
-			for _, c := range f.item.calls {
-				if !c.answered {
+			n.batcher.Done(&f.item.batch)
+			for _, g := range f.item.batch.Groups {
+				if c := g.Value; !c.answered {
 					c.leave(n.world.epoch+n.world.now, errLate)
 				}
 			}

@@ -89,7 +89,7 @@ func (s *server) newState() (*state, error) {
 func (s *server) receive(f *flight) {
 	w := s.world
 	if s.down > 0 {
-		w.noteCall(Refused, f.node.index, len(f.calls))
+		w.noteCall(Refused, f.node.index, len(f.batch.Groups))
 		w.goals[goalRefused]++
 		f.refused = true
 		f.node.replies.send((*response)(f), nil)
@@ -108,12 +108,13 @@ func (s *server) receive(f *flight) {
 // receiveAgain takes the duplicate of a call, which a transport that repeats executes.
 func (s *server) receiveAgain(f *flight) {
 	w := s.world
-	w.noteCall(Repeated, f.node.index, len(f.calls))
+	w.noteCall(Repeated, f.node.index, len(f.batch.Groups))
 	w.goals[goalDuplicate]++
 	if !w.scenario.Network.Repeats || s.down > 0 {
 		return
 	}
-	for _, c := range f.calls {
+	for _, g := range f.batch.Groups {
+		c := g.Value
 		ops := make([]store.Op, len(c.ops))
 		for i := range ops {
 			ops[i] = store.Op{Slot: c.ops[i].Slot, Request: c.ops[i].Request}
@@ -137,10 +138,11 @@ func (s *server) stop() {
 // execute decides the groups of a call one after the other, at one instant.
 func (s *server) execute(f *flight) {
 	if s.life != f.server { // it went down in between
-		s.world.noteCall(Vanished, f.node.index, len(f.calls))
+		s.world.noteCall(Vanished, f.node.index, len(f.batch.Groups))
 		return
 	}
-	for _, c := range f.calls {
+	for _, g := range f.batch.Groups {
+		c := g.Value
 		c.at, c.committed, c.err = s.decide(f.node.index, f.instant, c.ops, c.slots)
 		c.executed = true
 		if c.left && c.committed {
