@@ -18,19 +18,19 @@ import (
 // start is where clocks of tests begin: the start of a day.
 const start algorithm.Instant = 1_764_288_000_000_000
 
-// handClock shows what it was set to.
-type handClock struct {
+// manualClock shows what it was set to.
+type manualClock struct {
 	mu sync.Mutex
 	at algorithm.Instant
 }
 
-func (c *handClock) Now() time.Time {
+func (c *manualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at.Time()
 }
 
-func (c *handClock) set(at algorithm.Instant) {
+func (c *manualClock) set(at algorithm.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = at
@@ -43,7 +43,7 @@ func instant(n int) algorithm.Instant { return algorithm.Instant(n) }
 // of the other is a second behind. Ten rounds in which no time passes grant nothing.
 func TestGatewaysWithClocksApartShareOneBudget(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
-		ahead, behind := &handClock{}, &handClock{}
+		ahead, behind := &manualClock{}, &manualClock{}
 		ahead.set(start + 100_000_000)
 		behind.set(start + 99_000_000)
 		a, b := e.store(t, &storeOptions{Clock: ahead}), e.store(t, &storeOptions{Clock: behind})
@@ -67,7 +67,7 @@ func TestGatewaysWithClocksApartShareOneBudget(t *testing.T) {
 func TestServerTimeIsTheTime(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
 		s := e.store(t, withQuotaLua())
-		clock := &handClock{}
+		clock := &manualClock{}
 		memory, err := memorystore.New(&memorystore.Options{Clock: clock})
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestNoOrderOfClockReadingsGrantsUnits(t *testing.T) {
 				}
 				var admitted atomic.Int64
 				inParallel(4, func(gateway int) {
-					clock := &handClock{}
+					clock := &manualClock{}
 					clock.set(window)
 					s := e.store(t, &storeOptions{Clock: clock, Share: gateway % 2})
 					random := rand.New(rand.NewPCG(uint64(round), uint64(gateway)))

@@ -148,7 +148,7 @@ func TestContentionEndsWithTheContext(t *testing.T) {
 // user answers as it does in memory, in one round trip, alone and with others.
 func TestLuaOfAnAlgorithmGivesItsAnswersInOneRoundTrip(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
-		clock := &handClock{}
+		clock := &manualClock{}
 		opts := withQuotaLua()
 		opts.Clock = clock
 		scripted := e.store(t, opts)

@@ -25,7 +25,7 @@ func TestServersAnswerAsMemoryDoes(t *testing.T) {
 
 // answersAsMemory draws histories; begin is what all keys of one begin with.
 func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
-	clock := &handClock{}
+	clock := &manualClock{}
 	opts := withQuotaLua()
 	opts.Clock = clock
 	server := multi(t, e.store(t, opts))
@@ -78,7 +78,7 @@ func answersAsMemory(t *testing.T, e *env, begin func(run int) string) {
 
 // history draws what is asked.
 type history struct {
-	clock  *handClock
+	clock  *manualClock
 	keys   string
 	limits map[string]algorithm.Algorithm // as they are now
 	latest algorithm.Instant
@@ -114,7 +114,7 @@ func (h *history) move(t *rapid.T) algorithm.Instant {
 	return min(max(next, 0), algorithm.MaxInstant)
 }
 
-func (c *handClock) instant() algorithm.Instant {
+func (c *manualClock) instant() algorithm.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at

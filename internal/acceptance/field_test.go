@@ -17,9 +17,9 @@ import (
 // Cases from reports on other limiters, on both servers.
 
 // twoLimits has a short and a long limit of an algorithm on one key, and a clock.
-func twoLimits(t *testing.T, e *env, short, long algorithm.Algorithm) (clock *handClock, take *weir.MultiLimiter, ops []store.Op) {
+func twoLimits(t *testing.T, e *env, short, long algorithm.Algorithm) (clock *manualClock, take *weir.MultiLimiter, ops []store.Op) {
 	t.Helper()
-	clock = &handClock{}
+	clock = &manualClock{}
 	clock.set(start)
 	take = multi(t, e.store(t, &storeOptions{Clock: clock}))
 	return clock, take, []store.Op{op(t.Name(), "short", short, 1), op(t.Name(), "long", long, 1)}
@@ -108,7 +108,7 @@ func TestOverlappingRulesCountOnce(t *testing.T) {
 // after 30 days, and admitted after the window. So for windows around 2^31 ms.
 func TestYearLongWindowsHold(t *testing.T) {
 	each(t, allPairs(), nil, func(t *testing.T, e *env) {
-		clock := &handClock{}
+		clock := &manualClock{}
 		s := e.store(t, &storeOptions{Clock: clock})
 		for _, name := range []string{"fixed-window", "sliding-log", "gcra"} {
 			for _, per := range []time.Duration{365 * 24 * time.Hour, 2147483647 * time.Millisecond, 2147483648 * time.Millisecond} {
@@ -193,7 +193,7 @@ func TestManyCallersAndKeysTakeEachLimit(t *testing.T) {
 // exactly so many come back.
 func TestFractionalIntervalsAreExact(t *testing.T) {
 	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
-		clock := &handClock{}
+		clock := &manualClock{}
 		s := e.store(t, &storeOptions{Clock: clock})
 		for _, name := range []string{"gcra", "token-bucket"} {
 			a := limitOf(name, 300, time.Second)

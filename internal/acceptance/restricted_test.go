@@ -70,7 +70,7 @@ func TestSmallestUserIsEnough(t *testing.T) {
 // one that is given does.
 func TestServersWithoutTimeUseTheClockOfTheCaller(t *testing.T) {
 	each(t, naturalPairs(), &servertest.Config{Users: []string{app("time")}}, func(t *testing.T, e *env) {
-		clock := &handClock{}
+		clock := &manualClock{}
 		clock.set(start)
 		d := dial{addr: e.server.Addr(), user: "app", password: "secret"}
 		s := e.dial(t, d, &storeOptions{Clock: clock})
@@ -134,7 +134,7 @@ func TestFullServerIsUnavailable(t *testing.T) {
 // does both.
 func TestFullServerKeepsALogWhole(t *testing.T) {
 	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
-		clock := &handClock{}
+		clock := &manualClock{}
 		s := e.store(t, &storeOptions{Clock: clock})
 		a := limitOf("sliding-log", 10, 10*time.Second)
 		for i := range 9 {

@@ -24,7 +24,7 @@ type Library struct {
 	// Refusal reports whether an error is that of the library for an error reply.
 	Refusal func(err error) bool
 
-	// Allocations bounds those of a decision of a lone caller.
+	// Allocations bounds those of a decision of a single caller.
 	Allocations float64
 }
 

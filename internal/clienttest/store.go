@@ -77,7 +77,7 @@ func lostReplyIsChargedOnce(t *testing.T, lib *Library) {
 	})
 }
 
-// RunAllocations measures decisions of a lone caller. Nothing else may run meanwhile.
+// RunAllocations measures decisions of a single caller. Nothing else may run meanwhile.
 func RunAllocations(t *testing.T, lib *Library) {
 	SkipUnderRace(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {

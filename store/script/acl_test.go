@@ -26,7 +26,7 @@ const leastUser = "app on >secret ~weir:* " + leastCommands
 // workload does all that a store can do, so that every command is sent in every way.
 // It returns an error for each call that fails.
 func workload(t *testing.T, w Client, run string) (failed []error) {
-	ctx, clock := context.Background(), &handClock{at: 5}
+	ctx, clock := context.Background(), &manualClock{at: 5}
 	custom := []Source{sourceOfRounds}
 	s := open(t, w, &Options{Clock: clock, Scripts: custom})
 	served := open(t, w, &Options{Scripts: custom}) // by the clock of the server
@@ -154,12 +154,12 @@ func TestUnavailableMeansThatNothingWasCharged(t *testing.T) {
 		for i, permission := range strings.Fields(leastCommands) {
 			command := permission[1:]
 			server.Do("ACL", "SETUSER", "app", "-"+command)
-			s := open(t, w, &Options{Clock: &handClock{at: 5}})
+			s := open(t, w, &Options{Clock: &manualClock{at: 5}})
 			for n, a := range kindsOfGroups(t) {
 				for _, cost := range []int64{1, 2} {
-					lone := oneOp(fmt.Sprintf("%d.%d.%d", i, n, cost), a)
-					lone[0].Request.Cost = cost
-					for _, ops := range [][]store.Op{lone, append(oneOp(lone[0].Key+"log", logOf10), lone...), append(oneOp(lone[0].Key+"window", windowOf10), lone...)} {
+					single := oneOp(fmt.Sprintf("%d.%d.%d", i, n, cost), a)
+					single[0].Request.Cost = cost
+					for _, ops := range [][]store.Op{single, append(oneOp(single[0].Key+"log", logOf10), single...), append(oneOp(single[0].Key+"window", windowOf10), single...)} {
 						before := ""
 						for _, op := range ops {
 							before += admin.ask(t, "EXISTS", s.name(&op.Slot))

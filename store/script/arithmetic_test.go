@@ -4,11 +4,14 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
 	"github.com/weirgo/weir/internal/servertest"
 )
 
@@ -17,6 +20,20 @@ func random(tb testing.TB) *rand.Rand {
 	seed := rand.Uint64()
 	tb.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// helpersOf are functions that scripts share, from the files in lua/.
+func helpersOf(t *testing.T, names ...string) string {
+	t.Helper()
+	all := "local floor = math.floor\n"
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join("lua", name+".lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(text)
+	}
+	return all
 }
 
 // whole draws a whole number from 0 to most: any, few bits, or one beside a power
@@ -44,13 +61,13 @@ const (
 // TestMulDivOfServersIsExact (A2, A3): for all whole a, b and m with a quotient that
 // a word can hold.
 func TestMulDivOfServersIsExact(t *testing.T) {
-	program := newProgram(false, `
+	program := helpersOf(t, "text", "number", "muldiv") + `
 local out = {}
 for i = 1, #ARGV, 3 do
   local q, r = muldiv(number(ARGV[i]), number(ARGV[i + 1]), number(ARGV[i + 2]))
   out[#out + 1] = text(q) .. ' ' .. text(r)
 end
-return table.concat(out, ',')`)
+return table.concat(out, ',')`
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		calls, count := 4, fewer(20_000)
@@ -102,13 +119,13 @@ func product64(r *rand.Rand) (a, b, m int64, q, rest *big.Int) {
 
 // TestTextOfServersIsExact: text and number take every whole number to itself.
 func TestTextOfServersIsExact(t *testing.T) {
-	program := newProgram(false, `
+	program := helpersOf(t, "text", "number", "muldiv") + `
 local out = {}
 for i = 1, #ARGV do
   local n = number(ARGV[i])
   out[i] = text(n) .. ' ' .. text(ARGV[i] + 0) .. (n == ARGV[i] + 0 and '' or ' differs')
 end
-return table.concat(out, ',')`)
+return table.concat(out, ',')`
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		args := []string{"0", "1", "9", "10", "99999999", "100000000", "100000001", "999999999999999", "1000000000000000", "9007199254740991"}
@@ -133,13 +150,13 @@ func TestNumberRefusesWhatTextDoesNotWrite(t *testing.T) {
 		"0" + strings.Repeat("0", 30), "\x001", "1\x00", "\x00", "1\x002", "1\xff", "\u0661", "１", "1\u00a0", "\u20001", "٣", "²", "%d", "[1]",
 	}
 	fine := map[string]bool{"0": true, "1": true, "10": true, "9007199254740991": true, "9007199254740990": true, "1790000000123456": true}
-	program := newProgram(false, `
+	program := helpersOf(t, "text", "number", "muldiv") + `
 local out = {}
 for i = 1, #ARGV do
   local n = number(ARGV[i])
   out[i] = n and text(n) or 'nil'
 end
-return table.concat(out, ',')`)
+return table.concat(out, ',')`
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		args := append([]string{}, hostile...)
@@ -182,7 +199,7 @@ func mangled(r *rand.Rand, text string) string {
 // TestFloorOfServersIsExact (A3): of quotients of either sign, which the token bucket
 // has, and where they lie closest below a whole number.
 func TestFloorOfServersIsExact(t *testing.T) {
-	program := newProgram(false, `
+	program := helpersOf(t, "text", "number", "muldiv") + `
 local out = {}
 for i = 1, #ARGV, 3 do
   local x, y = number(ARGV[i + 1]), number(ARGV[i + 2])
@@ -192,7 +209,7 @@ for i = 1, #ARGV, 3 do
     out[#out + 1] = text(floor(x / y)) .. ' ' .. text(x % y)
   end
 end
-return table.concat(out, ',')`)
+return table.concat(out, ',')`
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		var args, want []string
@@ -247,7 +264,7 @@ func TestNumbersOfCallsAreWords(t *testing.T) {
 		p := a.Spec().Params
 		if kind := a.Spec().Kind; kind == algorithm.KindGCRA || kind == algorithm.KindLeakyBucket {
 			times := func(n int64) string {
-				units, per := lowest(p[0], p[1])
+				units, per := exact.Lowest(p[0], p[1])
 				x := new(big.Int).Mul(big.NewInt(n), big.NewInt(per))
 				q, rest := x.QuoRem(x, big.NewInt(units), new(big.Int))
 				return q.String() + " " + rest.String()

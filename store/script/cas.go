@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algo
 	for i := range ops {
 		c.names[i] = s.name(&ops[i].Slot)
 	}
-	if _, err := s.placeOf(c.names); err != nil {
+	if _, err := s.tagOf(c.names); err != nil {
 		return 0, false, err
 	}
 	if take {
@@ -43,7 +44,7 @@ func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algo
 	}
 	for attempt := range maxAttempts {
 		done, err := c.attempt(ctx, take)
-		if ended := over(ctx); ended != nil && !done && !errors.Is(err, store.ErrOutcomeUnknown) {
+		if ended := deadline.Over(ctx); ended != nil && !done && !errors.Is(err, store.ErrOutcomeUnknown) {
 			return 0, false, notMade(attempt, ended)
 		}
 		if err != nil {
@@ -69,15 +70,6 @@ func notMade(attempts int, ended error) error {
 		return ended
 	}
 	return fmt.Errorf("script: apply: %w: %d attempts: %w", store.ErrContention, attempts, ended)
-}
-
-// over is ctx.Err, a little earlier: a client sees that a deadline has passed before
-// the timer of the context does.
-func over(ctx context.Context) error {
-	if deadline, has := ctx.Deadline(); has && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
 }
 
 // pause waits a random time, longer from attempt to attempt.
@@ -115,7 +107,7 @@ func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err err
 	if !take || !c.committed || !slices.ContainsFunc(c.ops, func(op store.Op) bool { return store.Changes(&op) }) {
 		return true, nil
 	}
-	if over(ctx) != nil {
+	if deadline.Over(ctx) != nil {
 		return false, nil
 	}
 	return c.swap(ctx)
@@ -123,7 +115,7 @@ func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err err
 
 // layout is how the state of a kind lies on the server.
 func layout(kind string) string {
-	if kind == algorithm.KindSlidingLog {
+	if family, _ := algorithm.FamilyOf(kind); family.Log {
 		return "list"
 	}
 	return "string"
@@ -140,7 +132,7 @@ func (c *comparison) read(ctx context.Context) error {
 	for i := range c.ops {
 		args = append(args, layout(c.ops[i].Algorithm.Spec().Kind))
 	}
-	reply, err := c.store.evalFor(ctx, readProgram, args)
+	reply, err := c.store.evalFor(ctx, readProgram, &Command{Args: args, ReadOnly: true})
 	if err != nil {
 		return explain("read", err, false)
 	}
@@ -230,7 +222,7 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 		}
 		args = append(args, layout(op.Algorithm.Spec().Kind), c.texts[i], next, strconv.FormatInt(ttl.Milliseconds(), 10))
 	}
-	reply, err := c.store.evalFor(ctx, swapProgram, args)
+	reply, err := c.store.evalFor(ctx, swapProgram, &Command{Args: args})
 	if err != nil {
 		return false, explain("apply", err, true)
 	}
@@ -241,8 +233,8 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 }
 
 // evalFor is eval for one caller, who does not wait for it beyond its ctx.
-func (s *Store) evalFor(ctx context.Context, p *program, args []string) (reply string, err error) {
-	return s.within(ctx, func(ctx context.Context) (string, error) { return s.eval(ctx, p, &Command{Args: args}) })
+func (s *Store) evalFor(ctx context.Context, p *program, c *Command) (reply string, err error) {
+	return s.within(ctx, func(ctx context.Context) (string, error) { return s.eval(ctx, p, c) })
 }
 
 // locks keeps the callers of this process that write the same slots by

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
 	"github.com/weirgo/weir/store"
 )
 
@@ -60,13 +60,12 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 func (s *Store) checkArithmetic(ctx context.Context) error {
 	args := []string{"", "", "0"}
 	for _, c := range arithmeticCases {
-		hi, lo := bits.Mul64(uint64(c.a), uint64(c.b))
-		q, r := bits.Div64(hi, lo, uint64(c.m))
-		for _, n := range []int64{c.a, c.b, c.m, int64(q), int64(r)} {
+		q, r := exact.MulDiv(c.a, c.b, c.m)
+		for _, n := range []int64{c.a, c.b, c.m, q, r} {
 			args = append(args, strconv.FormatInt(n, 10))
 		}
 	}
-	failed, err := s.evalFor(ctx, testProgram, args)
+	failed, err := s.evalFor(ctx, testProgram, &Command{Args: args, ReadOnly: true})
 	if err != nil {
 		return explain("check", err, false)
 	}
@@ -96,7 +95,7 @@ var arithmeticCases = []struct{ a, b, m int64 }{
 func (s *Store) checkPermissions(ctx context.Context) error {
 	slot := store.Slot{Key: "check " + strconv.FormatUint(rand.Uint64(), 36), Algorithm: algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(1)))}
 	name := s.name(&slot)
-	failed, err := s.evalFor(ctx, probeProgram, []string{"", "", "1", name})
+	failed, err := s.evalFor(ctx, probeProgram, &Command{Args: []string{"", "", "1", name}})
 	if err != nil {
 		return explain("check", err, false)
 	}
@@ -123,11 +122,11 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 	return nil
 }
 
-// checkScripts runs the list scripts on no groups at all: they hold the Lua of every
-// kind, that of a user too, which may not be Lua.
+// checkScripts runs the script for a batch on no groups at all, in both ways: it holds
+// the Lua of every kind, and that of a user may not be Lua.
 func (s *Store) checkScripts(ctx context.Context) error {
-	for _, p := range []*program{s.list.apply, s.list.peek} {
-		_, err := s.evalFor(ctx, p, []string{"", "", "0", "", "0", "0"})
+	for _, readOnly := range []bool{false, true} {
+		_, err := s.evalFor(ctx, s.batch, &Command{Args: []string{"", "", "0", "", "", "0"}, ReadOnly: readOnly})
 		var refused *ServerError
 		if errors.As(err, &refused) {
 			return fmt.Errorf("script: check: %w: the server refuses the Lua of Options.Scripts: %w", store.ErrUnavailable, err)

@@ -144,10 +144,10 @@ func (w *wire) ask(tb testing.TB, args ...string) string {
 	return reply
 }
 
-// run runs a program.
-func (w *wire) run(tb testing.TB, p *program, keys, args []string) string {
+// run runs Lua.
+func (w *wire) run(tb testing.TB, lua string, keys, args []string) string {
 	tb.Helper()
-	all := append([]string{p.load, p.text, strconv.Itoa(len(keys))}, keys...)
+	all := append([]string{"EVAL", lua, strconv.Itoa(len(keys))}, keys...)
 	return w.ask(tb, append(all, args...)...)
 }
 
@@ -175,19 +175,19 @@ func oneOp(key string, a algorithm.Algorithm) []store.Op {
 	return []store.Op{{Slot: store.Slot{Key: key, Algorithm: a}, Request: algorithm.Request{Cost: 1}}}
 }
 
-// handClock shows what it was set to.
-type handClock struct {
+// manualClock shows what it was set to.
+type manualClock struct {
 	mu sync.Mutex
 	at algorithm.Instant
 }
 
-func (c *handClock) Now() time.Time {
+func (c *manualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at.Time()
 }
 
-func (c *handClock) set(at algorithm.Instant) {
+func (c *manualClock) set(at algorithm.Instant) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = at

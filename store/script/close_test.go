@@ -14,9 +14,9 @@ import (
 // TestCloseTellsThoseWhoWaitAndWaitsForThoseWhoFly: what was not sent has not
 // happened; what was, is answered.
 func TestCloseTellsThoseWhoWaitAndWaitsForThoseWhoFly(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		takes, looks := start(s, true, "take"), start(s, false, "look")
-		calls := []*heldCall{h.next(t), h.next(t)}
+		calls := []*manualCall{h.next(t), h.next(t)}
 		waits := []*caller{start(s, true, "a"), start(s, true, "b", "c"), start(s, false, "d")}
 		closed := make(chan error)
 		go func() { closed <- s.Close() }()
@@ -79,7 +79,7 @@ func TestCloseWaitsForCallsOfAlgorithmsWithoutLua(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+			onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 				done, closed := make(chan error, 1), make(chan error, 1)
 				go func() { done <- call(s, t.Context()) }()
 				first := h.next(t)
@@ -104,7 +104,7 @@ func TestCloseWaitsForCallsOfAlgorithmsWithoutLua(t *testing.T) {
 
 // TestCloseWaitsForCallsThatNobodyWaitsFor: those whose callers have left.
 func TestCloseWaitsForCallsThatNobodyWaitsFor(t *testing.T) {
-	held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() { left <- s.Reset(ctx, []store.Slot{{Key: "k", Algorithm: windowOf10}}) }()

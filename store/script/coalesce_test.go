@@ -16,22 +16,22 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// TestAlikeGroupsAreDecidedOneAfterTheOther: callers who ask one slot for the same
+// TestCoalescedGroupsAreDecidedOneAfterTheOther: callers who ask one slot for the same
 // are decided at once, and each is answered, and the slot left, as if they had come
 // one after the other.
-func TestAlikeGroupsAreDecidedOneAfterTheOther(t *testing.T) {
+func TestCoalescedGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 	kinds := kindsOfGroups(t)
 	costs := []int64{0, 1, 1, 1, 2, 3, math.MaxInt64 / 3, math.MaxInt64}
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		for round := range fewer(40) {
-			clock := &handClock{at: 1_790_000_000_123_456}
+			clock := &manualClock{at: 1_790_000_000_123_456}
 			s := open(t, w, &Options{Clock: clock, Share: 1000})
 			name := func(way string) string { return fmt.Sprintf("%s %d:", way, round) }
 			for range 4 {
-				lane := &s.takes
+				d := &s.takes
 				if r.IntN(4) == 0 {
-					lane = &s.looks
+					d = &s.looks
 				}
 				few := costs[r.IntN(len(costs)):]
 				var groups [][]store.Op
@@ -52,9 +52,9 @@ func TestAlikeGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 						return ops
 					}
 					groups = append(groups, of("together"))
-					want = append(want, together(t, lane, of("alone"))...)
+					want = append(want, together(t, d, of("alone"))...)
 				}
-				got := together(t, lane, groups...)
+				got := together(t, d, groups...)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("(-one by one +together):\n%s", diff)
 				}
@@ -71,9 +71,9 @@ func TestAlikeGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestAlikeGroupsTravelAsOne: a crowd on one slot is one key and one call to decide,
-// which is what makes it cheap.
-func TestAlikeGroupsTravelAsOne(t *testing.T) {
+// TestCoalescedGroupsAreSentAsOne: concurrent callers of one slot are one key and one
+// request to decide, which is what makes it cheap.
+func TestCoalescedGroupsAreSentAsOne(t *testing.T) {
 	var sent []string
 	s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) {
 		sent = slices.Clone(c.Args)
@@ -90,8 +90,8 @@ func TestAlikeGroupsTravelAsOne(t *testing.T) {
 	}
 }
 
-// TestRepliesToAlikeGroups: one that is not of the script is a decision for nobody.
-func TestRepliesToAlikeGroups(t *testing.T) {
+// TestRepliesToCoalescedGroups: one that is not of the script is a decision for nobody.
+func TestRepliesToCoalescedGroups(t *testing.T) {
 	three := [][]store.Op{oneOp("k", windowOf10), oneOp("k", windowOf10), oneOp("k", windowOf10)}
 	var charged, denied *DisagreementError
 	is := func(d decided, want any) bool {

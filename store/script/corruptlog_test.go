@@ -46,7 +46,7 @@ func TestCorruptLogsAreReportedAndKept(t *testing.T) {
 		"+8 4500000 4500001:1 4500002:9", "4500000 +1 4500002 4500003 4500004 4500005 4500006 4500007 4500008 4500009 4500010 4500011",
 	}
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
-		w, clock := dialWire(t, server), &handClock{at: now}
+		w, clock := dialWire(t, server), &manualClock{at: now}
 		s := open(t, w, &Options{Clock: clock})
 		slot := store.Slot{Key: "log", Algorithm: logUnderTest}
 		for _, text := range append(always, expired...) {
@@ -111,7 +111,7 @@ func randomLog(r *rand.Rand, now algorithm.Instant) string {
 func TestLogsThatGoAcceptsAreDecidedAsGoDoes(t *testing.T) {
 	const now = algorithm.Instant(5_000_000)
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
-		w, r, clock := dialWire(t, server), random(t), &handClock{at: now}
+		w, r, clock := dialWire(t, server), random(t), &manualClock{at: now}
 		s := open(t, w, &Options{Clock: clock})
 		ops := oneOp("log", logUnderTest)
 		name := s.name(&ops[0].Slot)

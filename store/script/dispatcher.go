@@ -5,153 +5,140 @@ import (
 	"sync"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/batch"
 	"github.com/weirgo/weir/store"
 )
 
-// lane carries groups to the server: those that take on one, looks on another.
-type lane struct {
+// dispatcher sends groups to the server in calls that several share: one dispatcher
+// sends what takes, another one what looks. The batcher decides what shares a call.
+type dispatcher struct {
 	store *Store
 	takes bool
-	batch BatchLimits
 
-	mu      sync.Mutex
-	places  places
-	flying  int // calls in flight, of all places
-	closed  bool
-	flights sync.WaitGroup
-	parked  int          // goroutines that wait for work
-	work    chan *flight // closed with the lane
+	mu       sync.Mutex
+	batcher  *batch.Batcher[*pending]
+	closed   bool
+	inFlight sync.WaitGroup // calls
+	parked   int            // goroutines that wait for a call
+	work     chan *call     // closed with the dispatcher
 
 	pendings sync.Pool // of *pending
-	idle     sync.Pool // of *flight
+	calls    sync.Pool // of *call
 }
 
-func (l *lane) init(s *Store, takes bool) {
-	l.store, l.takes = s, takes
-	l.batch = BatchLimits{Groups: s.opts.Share, Keys: store.MaxOps, InFlight: s.opts.InFlight}
+const (
+	// maxParked is how many goroutines wait for the next call. A new one has to grow
+	// its stack in the client library first.
+	maxParked = 4
+	// maxCalls bounds the calls in flight where keys lie on several servers. There
+	// are as many queues as keys, and each has its own InFlight: concurrent callers of
+	// as many keys would be as many calls, which is more than a client has connections
+	// for.
+	maxCalls = 64
+)
+
+func (d *dispatcher) init(s *Store, takes bool) {
+	d.store, d.takes = s, takes
+	limits := batch.Limits{Groups: s.opts.Share, Keys: store.MaxOps, InFlight: s.opts.InFlight, Total: math.MaxInt}
 	if s.opts.Share == 1 {
-		l.batch.InFlight = math.MaxInt
+		limits.InFlight = math.MaxInt
+	} else if s.sharded {
+		limits.Total = maxCalls
 	}
-	l.places.known = make(map[string]*place)
-	l.work = make(chan *flight, maxParked)
-	l.pendings.New = func() any { return newPending(l) }
-	l.idle.New = func() any { return newFlight(l) }
+	d.batcher = batch.New[*pending](limits)
+	d.work = make(chan *call, maxParked)
+	d.pendings.New = func() any { return newPending(d) }
+	d.calls.New = func() any { return newCall(d) }
 }
 
-// send hands a group to the batcher of its place, and makes the call where it may
-// leave at once.
-func (l *lane) send(p *pending) {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+func (d *dispatcher) verb() string {
+	if d.takes {
+		return "apply"
+	}
+	return "peek"
+}
+
+// send lets a group wait in the queue of its tag, and makes the call where it may
+// leave immediately.
+func (d *dispatcher) send(p *pending) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
 		p.answer(0, false, store.ErrClosed)
 		return
 	}
-	at := l.places.find(p.place, l.batch)
-	at.Enqueue(&p.Group)
-	f := l.flush(at)
-	if f != nil && p.patient() && len(f.groups) == 1 && f.groups[0] == &p.Group {
-		l.mu.Unlock()
-		f.fly() // nobody else is aboard, and the caller waits anyway
-		if f = l.land(f); f == nil {
+	d.batcher.Enqueue(p.tag, &p.group)
+	c := d.next()
+	if c != nil && p.patient() && len(c.Groups) == 1 && c.Groups[0] == &p.group {
+		d.mu.Unlock()
+		c.run() // for nobody else, and the caller waits anyway
+		if c = d.done(c); c == nil {
 			return
 		}
-		l.mu.Lock()
+		d.mu.Lock()
 	}
-	l.start(f)
-	l.mu.Unlock()
+	d.start(c)
+	d.mu.Unlock()
+}
+
+// next returns the next call to make now, or nil. The caller holds mu.
+func (d *dispatcher) next() *call {
+	c := d.calls.Get().(*call)
+	if !d.batcher.Next(&c.Call) {
+		d.calls.Put(c)
+		return nil
+	}
+	d.inFlight.Add(1)
+	return c
+}
+
+// done counts a call as answered and returns the next one, or nil.
+func (d *dispatcher) done(c *call) *call {
+	d.mu.Lock()
+	d.batcher.Done(&c.Call)
+	next := d.next()
+	d.mu.Unlock()
+	d.calls.Put(c)
+	d.inFlight.Done()
+	return next
 }
 
 // start gives a call, if there is one, to a goroutine. The caller holds mu.
-func (l *lane) start(f *flight) {
+func (d *dispatcher) start(c *call) {
 	switch {
-	case f == nil:
-	case l.parked > 0 && !l.closed:
-		l.parked--
-		l.work <- f // at once, or as soon as one of those that wait runs
+	case c == nil:
+	case d.parked > 0 && !d.closed:
+		d.parked--
+		d.work <- c // there is room for what each parked goroutine takes
 	default:
-		go l.carry(f)
+		go d.worker(c)
 	}
 }
 
-// maxParked is how many goroutines wait for the next call. One that is new has to
-// grow its stack in the client library first.
-const maxParked = 4
-
-// carry makes calls, until there is none to make and enough others wait for one.
-func (l *lane) carry(f *flight) {
+// worker makes calls, until there is none to make and enough others wait for one.
+func (d *dispatcher) worker(c *call) {
 	for {
-		for f != nil {
-			f.fly()
-			f = l.land(f)
+		for c != nil {
+			c.run()
+			c = d.done(c)
 		}
-		l.mu.Lock()
-		if l.closed || l.parked == maxParked {
-			l.mu.Unlock()
+		d.mu.Lock()
+		if d.closed || d.parked == maxParked {
+			d.mu.Unlock()
 			return
 		}
-		l.parked++
-		l.mu.Unlock()
-		if f = <-l.work; f == nil { // closed
+		d.parked++
+		d.mu.Unlock()
+		if c = <-d.work; c == nil { // closed
 			return
 		}
 	}
-}
-
-// maxFlying is how many calls may be in flight where keys lie on several servers. There
-// are as many places as keys, and each has its own InFlight: a crowd on as many keys
-// would be as many calls at once, which is more than a client has connections for.
-const maxFlying = 64
-
-// flush returns the next call of a place to make, if one is to be made now.
-func (l *lane) flush(at *place) *flight {
-	if at.tag != "" && l.batch.Groups > 1 && l.flying >= maxFlying {
-		l.places.hold(at)
-		return nil
-	}
-	f := l.idle.Get().(*flight)
-	f.groups = at.Flush(f.groups[:0])
-	if len(f.groups) == 0 {
-		l.idle.Put(f)
-		return nil
-	}
-	f.place = at
-	l.flying++
-	l.flights.Add(1)
-	return f
-}
-
-// land counts a call as answered and returns the next one: of a place that was held
-// up, or of its own.
-func (l *lane) land(f *flight) (next *flight) {
-	l.mu.Lock()
-	l.flying--
-	own := f.place
-	own.Reply()
-	switch {
-	case own.Idle():
-		l.places.leave(own)
-	case len(l.places.held) > 0:
-		l.places.hold(own)
-	default:
-		next = l.flush(own)
-	}
-	for next == nil && len(l.places.held) > 0 {
-		first := l.places.release()
-		next = l.flush(first)
-		l.places.leave(first)
-	}
-	l.mu.Unlock()
-	f.place = nil
-	l.idle.Put(f)
-	l.flights.Done()
-	return next
 }
 
 // wait returns the answer to p and writes the Outcomes to ops. A caller whose time is
 // up leaves: before its group was sent nothing has happened, after it the outcome is
 // unknown.
-func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error) {
+func (d *dispatcher) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error) {
 	select {
 	case <-p.answered:
 		return p.result(ops)
@@ -161,18 +148,15 @@ func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error)
 	if late == nil {
 		return p.result(ops)
 	}
-	l.mu.Lock()
-	at := l.places.known[p.place]
-	waiting := at != nil && at.Cancel(&p.Group)
-	if waiting {
-		l.places.leave(at)
+	d.mu.Lock()
+	waited := d.batcher.Cancel(&p.group)
+	sent := p.group.Sent()
+	d.mu.Unlock()
+	if waited {
+		p.release()
+		return 0, false, notSentInTime(d.verb(), late)
 	}
-	drained := !waiting && p.state == groupIdle
-	l.mu.Unlock()
-	if waiting {
-		return 0, false, unsent(l.verb(), late)
-	}
-	if drained { // Close has the answer
+	if !sent { // close has the answer
 		<-p.answered
 		return p.result(ops)
 	}
@@ -180,32 +164,22 @@ func (l *lane) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error)
 	case <-p.answered:
 		return p.result(ops)
 	default:
-		return 0, false, explain(l.verb(), late, l.takes)
+		return 0, false, explain(d.verb(), late, d.takes)
 	}
 }
 
-func (l *lane) verb() string {
-	if l.takes {
-		return "apply"
+// close tells those that wait that they were not sent, and waits for the calls in
+// flight.
+func (d *dispatcher) close() {
+	d.mu.Lock()
+	if !d.closed {
+		d.closed = true
+		close(d.work)
 	}
-	return "peek"
-}
-
-// close tells those that wait that they were not sent, and waits for those that
-// were.
-func (l *lane) close() {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.work)
-	}
-	var left []*Group
-	for _, at := range l.places.known {
-		left = append(left, at.Drain()...)
-	}
-	l.mu.Unlock()
+	left := d.batcher.Drain()
+	d.mu.Unlock()
 	for _, g := range left {
-		g.call.answer(0, false, store.ErrClosed)
+		g.Value.answer(0, false, store.ErrClosed)
 	}
-	l.flights.Wait()
+	d.inFlight.Wait()
 }

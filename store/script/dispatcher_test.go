@@ -17,7 +17,7 @@ import (
 // TestCallerWhoLeavesTheQueueIsNeverSent: nothing has happened, and the error says no
 // more than that its context ended.
 func TestCallerWhoLeavesTheQueueIsNeverSent(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		first := start(s, true, "first")
 		call := h.next(t)
 		stays, leaves, last := start(s, true, "stays"), start(s, true, "leaves"), start(s, true, "last")
@@ -40,7 +40,7 @@ func TestCallerWhoLeavesTheQueueIsNeverSent(t *testing.T) {
 // of the call get their answers.
 func TestCallerWhoLeavesACallTakesNobodyAlong(t *testing.T) {
 	for _, take := range []bool{true, false} {
-		held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+		onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 			first := start(s, take, "first")
 			call := h.next(t)
 			a, leaves, b := start(s, take, "a", "a too"), start(s, take, "leaves"), start(s, take, "b")
@@ -63,9 +63,9 @@ func TestCallerWhoLeavesACallTakesNobodyAlong(t *testing.T) {
 	}
 }
 
-// TestLoneCallerWhoLeavesIsUnknown: also where nobody else is aboard.
+// TestLoneCallerWhoLeavesIsUnknown: also where nobody else is in the call.
 func TestLoneCallerWhoLeavesIsUnknown(t *testing.T) {
-	held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 		leaves := start(s, true, "leaves")
 		call := h.next(t)
 		leaves.cancel()
@@ -94,13 +94,13 @@ func TestAnswerThatIsThereWinsOverAnEndedContext(t *testing.T) {
 
 // TestWhatArrivesMeanwhileLeavesTogether: in the order of arrival, within the bounds.
 func TestWhatArrivesMeanwhileLeavesTogether(t *testing.T) {
-	held(t, &Options{InFlight: 2, Share: 3}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 2, Share: 3}, func(t *testing.T, s *Store, h *manualClient) {
 		var callers []*caller
 		for i := range 9 {
 			callers = append(callers, start(s, true, fmt.Sprint(i)))
 		}
 		var groups []string
-		var calls []*heldCall
+		var calls []*manualCall
 		for range 2 {
 			calls = append(calls, h.next(t))
 		}
@@ -124,7 +124,7 @@ func TestWhatArrivesMeanwhileLeavesTogether(t *testing.T) {
 
 // TestCallHasAThousandKeysAtMost: and a group is never torn apart.
 func TestCallHasAThousandKeysAtMost(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		keys := func(name string, count int) (keys []string) {
 			for i := range count {
 				keys = append(keys, name+fmt.Sprint(i))
@@ -155,9 +155,9 @@ func TestCallHasAThousandKeysAtMost(t *testing.T) {
 
 // TestSharingSwitchedOffBoundsNothing: every caller has a call of its own, at once.
 func TestSharingSwitchedOffBoundsNothing(t *testing.T) {
-	held(t, &Options{Share: 1, InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{Share: 1, InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		var callers []*caller
-		var calls []*heldCall
+		var calls []*manualCall
 		for i := range 50 {
 			callers = append(callers, start(s, true, fmt.Sprint(i)))
 			calls = append(calls, h.next(t))
@@ -175,7 +175,7 @@ func TestSharingSwitchedOffBoundsNothing(t *testing.T) {
 // TestLooksAndTakesDoNotWaitForEachOther: each have their own calls, and a look is
 // sent as one.
 func TestLooksAndTakesDoNotWaitForEachOther(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		take := start(s, true, "k")
 		takes := h.next(t)
 		look := start(s, false, "k")
@@ -192,7 +192,7 @@ func TestLooksAndTakesDoNotWaitForEachOther(t *testing.T) {
 
 // TestErrorReachesAllOfACall: each in its own words, none of them with a key.
 func TestErrorReachesAllOfACall(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		first := start(s, true, "first")
 		call := h.next(t)
 		callers := []*caller{start(s, true, "secret a", "secret b"), start(s, true, "secret c"), start(s, true, "secret d")}
@@ -212,8 +212,8 @@ func TestErrorReachesAllOfACall(t *testing.T) {
 // client, which may end a connection with it.
 func TestTimeoutIsTheDeadlineOfEveryCall(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: defaultTimeout, micros(7): micros(7), time.Hour: time.Hour} {
-		held(t, &Options{InFlight: 1, Timeout: timeout}, func(t *testing.T, s *Store, h *heldClient) {
-			check := func(call *heldCall, what string) {
+		onOneServer(t, &Options{InFlight: 1, Timeout: timeout}, func(t *testing.T, s *Store, h *manualClient) {
+			check := func(call *manualCall, what string) {
 				deadline, has := call.ctx.Deadline()
 				if !has || time.Until(deadline) != want || call.ctx.Done() != nil {
 					t.Errorf("%s: deadline in %v (%v), want in %v", what, time.Until(deadline), has, want)
@@ -221,7 +221,7 @@ func TestTimeoutIsTheDeadlineOfEveryCall(t *testing.T) {
 			}
 			first := start(s, true, "first")
 			call := h.next(t)
-			check(call, "lone")
+			check(call, "single")
 			second, third := start(s, true, "second"), start(s, true, "third")
 			call.admit()
 			call = h.next(t)
@@ -250,7 +250,7 @@ func TestOpsAreNotTouchedAfterTheReturn(t *testing.T) {
 		func(s *Store, ctx context.Context, ops []store.Op) error { _, err := s.Peek(ctx, ops); return err },
 	} {
 		for _, ops := range [][]store.Op{oneOp("k", windowOf10), append(oneOp("k", windowOf10), oneOp("l", windowOf10)...), oneOp("k", kindOnly("mine/1"))} {
-			held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+			onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() { done <- apply(s, ctx, ops) }()

@@ -36,11 +36,11 @@ func calls(s *Store) map[string]func() error {
 	peek := func(ops ...store.Op) func() error {
 		return func() error { _, err := s.Peek(ctx, ops); return err }
 	}
-	lone, log, mine := oneOp("secret", windowOf10)[0], oneOp("secret", logOf10)[0], oneOp("secret", kindOnly("mine/1"))[0]
+	single, log, mine := oneOp("secret", windowOf10)[0], oneOp("secret", logOf10)[0], oneOp("secret", kindOnly("mine/1"))[0]
 	return map[string]func() error{
-		"apply lone": apply(lone), "apply lone log": apply(log), "apply list": apply(lone, log),
-		"peek lone": peek(lone), "peek lone log": peek(log), "peek list": peek(lone, log),
-		"read of an apply": apply(mine, lone), "read of a peek": peek(mine),
+		"apply single": apply(single), "apply single log": apply(log), "apply list": apply(single, log),
+		"peek single": peek(single), "peek single log": peek(log), "peek list": peek(single, log),
+		"read of an apply": apply(mine, single), "read of a peek": peek(mine),
 		"reset": func() error { return s.Reset(ctx, []store.Slot{slot}) },
 	}
 }
@@ -137,7 +137,7 @@ func TestLostSwapIsUnknown(t *testing.T) {
 // nothing is sent a third time.
 func TestUnknownScriptIsSentOnceMoreInFull(t *testing.T) {
 	for name, want := range map[string]struct{ short, full string }{
-		"apply lone": {"EVALSHA", "EVAL"}, "apply list": {"EVALSHA", "EVAL"}, "peek lone": {"EVALSHA_RO", "EVAL_RO"},
+		"apply single": {"EVALSHA", "EVAL"}, "apply list": {"EVALSHA", "EVAL"}, "peek single": {"EVALSHA_RO", "EVAL_RO"},
 		"peek list": {"EVALSHA_RO", "EVAL_RO"}, "read of an apply": {"EVALSHA_RO", "EVAL_RO"}, "read of a peek": {"EVALSHA_RO", "EVAL_RO"},
 	} {
 		for _, second := range []error{nil, &ServerError{Message: "NOSCRIPT again"}, io.ErrUnexpectedEOF} {

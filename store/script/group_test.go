@@ -23,38 +23,37 @@ type decided struct {
 	Outcomes  []algorithm.Outcome
 }
 
-// depart sends groups in one call, as if all had come while another call was in flight,
-// and returns them when they are answered.
-func depart(t *testing.T, l *lane, groups ...[]store.Op) (aboard []*pending) {
+// sendTogether sends groups in one call, as if all had come while another call was in
+// flight, and returns them when they are answered.
+func sendTogether(t *testing.T, l *dispatcher, groups ...[]store.Op) (sent []*pending) {
 	t.Helper()
 	l.mu.Lock()
-	at := l.places.find("", l.batch)
 	for _, ops := range groups {
 		p := l.pending(context.Background(), 0, ops)
 		if scripted, err := p.prepare(l.store); err != nil || !scripted {
 			t.Fatal(scripted, err)
 		}
-		at.Enqueue(&p.Group)
-		aboard = append(aboard, p)
+		l.batcher.Enqueue("", &p.group)
+		sent = append(sent, p)
 	}
-	f := l.flush(at)
-	if f == nil || len(f.groups) != len(groups) {
+	c := l.next()
+	if c == nil || len(c.Groups) != len(groups) {
 		t.Fatal("the groups do not leave together")
 	}
 	l.mu.Unlock()
-	f.fly()
-	if l.land(f) != nil {
+	c.run()
+	if l.done(c) != nil {
 		t.Fatal("a second call leaves")
 	}
-	return aboard
+	return sent
 }
 
-// together is what groups that depart together are answered.
-func together(t *testing.T, l *lane, groups ...[]store.Op) []decided {
+// together is what groups that are sent together are answered.
+func together(t *testing.T, l *dispatcher, groups ...[]store.Op) []decided {
 	t.Helper()
-	aboard := depart(t, l, groups...)
+	sent := sendTogether(t, l, groups...)
 	all := make([]decided, len(groups))
-	for i, p := range aboard {
+	for i, p := range sent {
 		ops := slices.Clone(groups[i])
 		d := &all[i]
 		d.At, d.Committed, d.Err = l.wait(p, ops)
@@ -113,7 +112,7 @@ func TestCorruptKeyFailsItsGroupAlone(t *testing.T) {
 					}
 					groups = append(groups, groupOf(kinds, with, nil, keys...))
 				}
-				clock := &handClock{at: 1_790_000_000_123_456}
+				clock := &manualClock{at: 1_790_000_000_123_456}
 				s := open(t, w, &Options{Clock: clock, Share: 50})
 				name := s.name(&groups[25][place].Slot)
 				if kinds[i].Spec().Kind == algorithm.KindSlidingLog {
@@ -157,7 +156,7 @@ func TestGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
 		for round := range fewer(20) {
-			clock := &handClock{at: 1_790_000_000_123_456}
+			clock := &manualClock{at: 1_790_000_000_123_456}
 			shared, single := fmt.Sprintf("shared %d:", round), fmt.Sprintf("single %d:", round)
 			s := open(t, w, &Options{Clock: clock, Share: 1000})
 			for range 3 {
@@ -191,13 +190,13 @@ func TestGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// TestCallReadsTheClockOnce (C8): one TIME for all groups, one for a lone op, none
+// TestCallReadsTheClockOnce (C8): one TIME for all groups, one for a single op, none
 // with a clock of the caller; and a call that refuses writes nothing.
 func TestCallReadsTheClockOnce(t *testing.T) {
 	kinds := kindsOfGroups(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		w := dialWire(t, server)
-		for _, clock := range []store.Clock{nil, &handClock{at: 5}} {
+		for _, clock := range []store.Clock{nil, &manualClock{at: 5}} {
 			s := open(t, w, &Options{Clock: clock, Prefix: fmt.Sprintf("%v:", clock == nil)})
 			var groups [][]store.Op
 			for n := range 30 {
@@ -208,7 +207,7 @@ func TestCallReadsTheClockOnce(t *testing.T) {
 				"look": func() { together(t, &s.looks, groups...) },
 			}
 			for i, a := range kinds {
-				calls["lone "+a.Spec().Kind] = func() { together(t, &s.takes, groupOf(kinds, "lone", nil, i)) }
+				calls["single "+a.Spec().Kind] = func() { together(t, &s.takes, groupOf(kinds, "single", nil, i)) }
 			}
 			for name, call := range calls {
 				call() // the script is known from now on

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/generate"
+	"github.com/weirgo/weir/store/script/kind"
 )
 
 // luaOfUser is the Lua of a custom algorithm that does nothing.
@@ -20,79 +22,60 @@ func allPrograms(t *testing.T) map[string]*program {
 	s := open(t, unused, &Options{Scripts: []Source{{Kind: "custom/1", Lua: luaOfUser}}})
 	all := map[string]*program{
 		"read": readProgram, "swap": swapProgram, "selftest": testProgram, "probe": probeProgram,
-		"list": s.list.apply, "list/peek": s.list.peek,
+		"batch": batchProgram, "batch custom": s.batch,
 	}
 	for _, source := range s.byKind {
-		source.count = 5
-		lone := lonePrograms(source)
-		all["lone "+source.Kind], all["lone "+source.Kind+"/peek"] = lone.apply, lone.peek
+		all["single "+source.Kind] = source.single
 	}
 	return all
 }
 
+// TestGeneratedScriptsAreCurrent: what the server runs is what go generate writes.
+func TestGeneratedScriptsAreCurrent(t *testing.T) {
+	var files []string
+	for _, k := range kind.All() {
+		files = append(files, k.File)
+	}
+	want, err := generate.Scripts(".", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := generated.ReadDir("generated")
+	if err != nil || len(entries) != len(want) {
+		t.Fatalf("%d files, want %d: run go generate (%v)", len(entries), len(want), err)
+	}
+	for name, text := range want {
+		if lua(name) != text {
+			t.Errorf("generated/%s.lua is not current: run go generate", name)
+		}
+	}
+}
+
+// TestKindsAreCurrent: the list of kinds is what go generate writes.
+func TestKindsAreCurrent(t *testing.T) {
+	want, err := generate.List("kind", "Kind", "All", "kinds_generated.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("kind/kinds_generated.go")
+	if err != nil || string(got) != string(want) {
+		t.Errorf("kind/kinds_generated.go is not current: run go generate (%v)", err)
+	}
+}
+
 // TestScriptsKeepTheRulesOfExactLua (P7, C8): every script names its keys, makes
 // text of numbers in one way, divides with floor, reads the clock once and touches
-// no global; and the peek of each reaches no write.
+// no global; and where it looks it reaches no write.
 func TestScriptsKeepTheRulesOfExactLua(t *testing.T) {
 	for name, p := range allPrograms(t) {
-		for _, problem := range checkLua(folded(p.text), p.eval == "EVALSHA_RO") {
+		for _, problem := range checkLua(p.text, name != "swap" && name != "probe") {
 			t.Errorf("%s: %s", name, problem)
 		}
 	}
 }
 
-// folded has calls of expressions in place of what was unfolded of them, and of nothing
-// else, and in front the functions that they are.
-func folded(text string) string {
-	head := ""
-	for _, f := range slices.Backward(prelude) {
-		words := strings.Fields(f.body)
-		if words[0] != "return" {
-			continue
-		}
-		head = f.text + "\n" + head
-		params := strings.Split(f.params, ", ")
-		var places []int // of the parameters in the expression
-		expression := variable.ReplaceAllStringFunc(unfoldExpressions(strings.Join(words[1:], " ")), func(name string) string {
-			if i := slices.Index(params, name); i >= 0 {
-				places = append(places, i)
-				return "PARAMETER"
-			}
-			return name
-		})
-		shape := regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta("("+expression+")"), "PARAMETER", `(\w+)`))
-		text = shape.ReplaceAllStringFunc(text, func(found string) string {
-			args := make([]string, len(params))
-			for i, arg := range shape.FindStringSubmatch(found)[1:] {
-				if known := args[places[i]]; known != "" && known != arg {
-					return found
-				}
-				args[places[i]] = arg
-			}
-			return f.name + "(" + strings.Join(args, ", ") + ")"
-		})
-	}
-	return "local floor = math.floor\nlocal format = string.format\n" + head + text
-}
-
-func TestScriptsThatLookAreSentAsReadOnly(t *testing.T) {
-	writers := map[string]bool{"swap": true, "probe": true}
-	for name, p := range allPrograms(t) {
-		want := [2]string{"EVALSHA", "EVAL"}
-		if !writers[name] && (strings.HasSuffix(name, "/peek") || !strings.HasPrefix(name, "l")) {
-			want = [2]string{"EVALSHA_RO", "EVAL_RO"}
-		}
-		if got := [2]string{p.eval, p.load}; got != want {
-			t.Errorf("%s is sent by %v, want %v", name, got, want)
-		}
-		if strings.Contains(p.text, "WRITES") || strings.Contains(p.text, "NUMBERS") {
-			t.Errorf("%s has a place that was not filled", name)
-		}
-	}
-}
-
 func TestRulesOfLuaFindWhatBreaksThem(t *testing.T) {
-	const helpers = "local call = redis.call local try = redis.pcall local floor = math.floor local format = string.format local function text(x) return format('%.0f', x) end "
+	const helpers = "local call = redis.call local try = redis.pcall local floor = math.floor local function text(x) return string.format('%.0f', x) end local argv, writes = ARGV, ARGV[2] ~= '' "
 	for rule, snippets := range map[string][]string{
 		"key": {
 			"call('GET', 'fixed')", "call('SET', ARGV[1], '1')", "call('GET', KEYS[1] .. ':more')",
@@ -110,7 +93,7 @@ func TestRulesOfLuaFindWhatBreaksThem(t *testing.T) {
 		},
 		"text": {
 			"return tostring(5)", "return 5 .. ''", "local x = 5 return x .. ''", "return 'a' .. #KEYS", "return 'a' .. (5 + 1)",
-			"local n = 1 return 'a' .. n + 1", "local n = 1 return n * 2 .. 'a'", "return format('%d', 5)", "return string.format('%s', 5)",
+			"local n = 1 return 'a' .. n + 1", "local n = 1 return n * 2 .. 'a'", "local f = string.format return f('%s', 5)", "return string.format('%d', 5)", "return string.format('%s', 5)",
 			"local t = { 5 } return table.concat(t, ',')", "local n = 1 return (n or 'x') .. 'a'", "local n = 1 return 'a' .. (n == 1 and n or 'x')",
 			"local n = 1 return 'a' .. floor(n)", "return 'a' .. redis.sha", "return 'a' .. text(1) + 1", "return 'a' .. text(1) .. 5",
 		},
@@ -130,11 +113,13 @@ func TestRulesOfLuaFindWhatBreaksThem(t *testing.T) {
 			"local function clock() return call('TIME') end clock() clock()",
 		},
 		"peek": {
-			"call('DEL', KEYS[1])", "if KEYS[1] then call('DEL', KEYS[1]) end", "if KEYS[1] or false then call('DEL', KEYS[1]) end",
-			"if not false then call('DEL', KEYS[1]) end", "if KEYS[1] and false then return 1 else call('DEL', KEYS[1]) end",
+			"call('DEL', KEYS[1])", "if KEYS[1] then call('DEL', KEYS[1]) end", "if KEYS[1] or writes then call('DEL', KEYS[1]) end",
+			"if not writes then call('DEL', KEYS[1]) end", "if KEYS[1] and writes then return 1 else call('DEL', KEYS[1]) end",
 			"local function f(key) try('SET', key, '1') end f(KEYS[1])",
 			"local function f(key) call('SET', key, '1') end local function g(key) f(key) end g(KEYS[1])",
-			"if KEYS[1] == false then call('DEL', KEYS[1]) end", "if 1 and false then return 1 end call('DEL', KEYS[1])",
+			"if writes == false then call('DEL', KEYS[1]) end", "if 1 and writes then return 1 end call('DEL', KEYS[1])",
+			"if argv[2] == '' then call('DEL', KEYS[1]) end", "if argv[3] ~= '' then call('DEL', KEYS[1]) end",
+			"local function write(key) call('DEL', key) end local t = { write = write } t.write(KEYS[1])",
 		},
 		"lua": {
 			"return 5 // 3", "return 0x10", "return 1.5", "return 1e3", "return 'open", "return {", "return )", "if true then", "end",
@@ -149,7 +134,8 @@ func TestRulesOfLuaFindWhatBreaksThem(t *testing.T) {
 		}
 	}
 	for _, snippet := range []string{
-		"return 'a' .. text(5) .. 'b'", "return floor((5 + 1) / 3) * 2", "if KEYS[1] and false then call('DEL', KEYS[1]) end",
+		"return 'a' .. text(5) .. 'b'", "return floor((5 + 1) / 3) * 2", "if KEYS[1] and writes then call('DEL', KEYS[1]) end", "if argv[2] ~= '' then call('DEL', KEYS[1]) end",
+		"local function write(key) call('DEL', key) end local t = { write = write } if writes then t.write(KEYS[1]) end",
 		"local key, n = KEYS[1], 5 return call('GET', key)", "local function f(key) return call('GET', key) end return f(KEYS[2])",
 		"local t = { floor = 1, text = 2 } return t.floor", "local n = 1 return 'a' .. (n == 1 and 'y' or 'x')", "-- tostring(5 / 3)",
 		"local a = 'tostring / ..' return a", "for i = 1, #KEYS do call('LLEN', KEYS[i]) end",
@@ -161,17 +147,19 @@ func TestRulesOfLuaFindWhatBreaksThem(t *testing.T) {
 	}
 }
 
-// TestLuaFilesSayWhatTheyAre: what goes in, what comes out, and the Go beside it.
-func TestLuaFilesSayWhatTheyAre(t *testing.T) {
+// TestGeneratedScriptsSayWhatTheyAre: what goes in, what comes out, and the Go beside it.
+func TestGeneratedScriptsSayWhatTheyAre(t *testing.T) {
 	known := goFunctions(t)
-	entries, err := files.ReadDir("lua")
+	entries, err := generated.ReadDir("generated")
 	if err != nil {
 		t.Fatal(err)
 	}
-	helper := map[string]bool{"prelude": true, "values": true, "whole": true, "user": true}
-	mirrors := regexp.MustCompile(`(\w+\.\w+)\s+(?:--\s+)?in\s+(?:--\s+)?([\w/]+\.go)`)
+	names := regexp.MustCompile(`(\w+\.\w+) in (?:-- )?([\w/]+\.go)`)
 	for _, entry := range entries {
 		name := strings.TrimSuffix(entry.Name(), ".lua")
+		if name == "user" {
+			continue // a part of others
+		}
 		text := lua(name)
 		head := ""
 		for line := range strings.Lines(text) {
@@ -180,31 +168,24 @@ func TestLuaFilesSayWhatTheyAre(t *testing.T) {
 			}
 			head += line
 		}
-		if len(head) < 30 {
-			t.Errorf("%s does not open with a comment", entry.Name())
-		}
 		body := strings.TrimPrefix(text, head)
 		for _, word := range []string{"KEYS", "ARGV"} {
 			if strings.Contains(body, word) != strings.Contains(head, word) {
 				t.Errorf("%s uses %s or says so, and not both", entry.Name(), word)
 			}
 		}
-		if helper[name] {
-			continue
+		for _, part := range []string{"\n-- reply", "\n-- Go"} {
+			if !strings.Contains(head, part) {
+				t.Errorf("%s has no line%s", entry.Name(), part)
+			}
 		}
-		kind := strings.Contains(body, "local function decide(")
-		if !kind && !strings.Contains(head, "\n-- reply") {
-			t.Errorf("%s does not say what it replies", entry.Name())
+		found := names.FindAllStringSubmatch(strings.ReplaceAll(text, "\n", " "), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no Go", entry.Name())
 		}
-		if kind && !strings.Contains(head, "state") && !strings.Contains(head, "list") {
-			t.Errorf("%s does not say what its state is", entry.Name())
-		}
-		if !regexp.MustCompile(`\bGo\b`).MatchString(head) {
-			t.Errorf("%s does not name its Go", entry.Name())
-		}
-		for _, mirror := range mirrors.FindAllStringSubmatch(head, -1) {
-			if !slices.Contains(known[filepath.Base(mirror[2])], mirror[1]) {
-				t.Errorf("%s names %s in %s, which there is not; there are %v", entry.Name(), mirror[1], mirror[2], known[filepath.Base(mirror[2])])
+		for _, m := range found {
+			if !slices.Contains(known[filepath.Base(m[2])], m[1]) {
+				t.Errorf("%s names %s in %s, which there is not; there are %v", entry.Name(), m[1], m[2], known[filepath.Base(m[2])])
 			}
 		}
 	}
@@ -232,13 +213,13 @@ func goFunctions(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestKindsWithLuaAreThoseOfPackageAlgorithm: a new algorithm is not forgotten.
-func TestKindsWithLuaAreThoseOfPackageAlgorithm(t *testing.T) {
-	want := []string{
-		algorithm.KindGCRA, algorithm.KindTokenBucket, algorithm.KindLeakyBucket,
-		algorithm.KindFixedWindow, algorithm.KindSlidingLog, algorithm.KindSlidingCounter,
+// TestEveryFamilyHasLua: a new algorithm is not forgotten.
+func TestEveryFamilyHasLua(t *testing.T) {
+	var want []string
+	for _, family := range algorithm.Families() {
+		want = append(want, family.Kind)
 	}
-	_, byKind, err := sourcesOf(nil)
+	byKind, _, err := sourcesOf(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type luaToken struct {
 	partner  int    // of a bracket, the other one
 	within   string // the function around it, "" at the top
 	loops    int    // how many loops are around it, in this function
-	guarded  bool   // it is reached only where a condition with "false and" in it holds
+	guarded  bool   // it is reached only in a call that takes
 	declares bool   // it is a name that is made here
 	known    bool   // it is the name of a local that can be seen here
 	isKey    bool   // … which is an element of KEYS, or a parameter "key"
@@ -231,7 +231,7 @@ func (l *luaText) scopes() {
 			}
 			loop, loopNames = false, nil
 		case "then":
-			push(top().function, top().loops, top().guarded || l.never(i))
+			push(top().function, top().loops, top().guarded || l.takes(i))
 		case "else":
 			pop(t.line)
 			push(top().function, top().loops, top().guarded)
@@ -294,17 +294,20 @@ func (l *luaText) isElementOfKeys(i int) bool {
 	return !slices.Contains([]string{".", "[", "(", "..", "+", "and", "or"}, l.at(l.tokens[i+1].partner+1))
 }
 
-// never reports whether the condition before a then at i has "false" as a part of
-// a chain of ands.
-func (l *luaText) never(i int) bool {
-	found := false
-	for i--; l.at(i) != "if" && l.at(i) != "elseif"; i-- {
-		switch l.at(i) {
-		case "false":
-			found = true
-		case "or", "not", "==", "~=":
+// takes reports whether the condition before a then at i holds only in a call that
+// takes: one of a chain of ands is "writes", or that the second argument is not "".
+func (l *luaText) takes(i int) bool {
+	end, found := i, false
+	for i--; ; i-- {
+		switch at := l.at(i); at {
+		case "or", "not":
 			return false
+		case "and", "if", "elseif":
+			term := l.code(i+1, end)
+			found = found || term == "writes" || term == "argv[2]~='" || term == "ARGV[2]~='"
+			if end = i; at != "and" {
+				return found
+			}
 		}
 	}
-	return found
 }

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,12 +22,12 @@ var luaStrings = map[string]string{
 	"shown":     "the instant as it was given, or the words of TIME",
 	"time[1]":   "a word of TIME",
 	"time[2]":   "a word of TIME",
-	"next":      "the text of a state, or '?'",
-	"opened":    "a word of a state, or text(x)",
-	"head":      "an element of a list, or text(x)",
-	"tail":      "an element of a list, or text(x)",
-	"before":    "what decide of a log shows of the state",
+	"opened":    "a word of a state, or made by format",
+	"head":      "an element of a list, or made by format",
+	"tail":      "an element of a list, or made by format",
+	"before":    "the text of a state, or what a log shows of it",
 	"verdict":   "a sign",
+	"sign":      "a sign",
 	"seconds":   "the instant as it was given, or a word of TIME",
 	"colon":     "a sign, or nothing",
 	"micros":    "a word of TIME, or nothing",
@@ -34,8 +35,9 @@ var luaStrings = map[string]string{
 	"reply.err": "the text of an error",
 }
 
-// luaTexts are the functions that make text of numbers.
-var luaTexts = []string{"text", "words3", "words4"}
+// luaFormats make text of numbers without cutting them: %.0f of any whole number, and
+// %d of those below 2^31, which stand behind a condition that says so.
+var luaFormats = regexp.MustCompile(`^([ +:]?%\.0f ?)+$|^%d%08d( %d){2,3}$`)
 
 // luaTables are tables of nothing but strings: table.concat cuts digits as .. does.
 var luaTables = map[string]string{
@@ -50,7 +52,7 @@ var luaTables = map[string]string{
 var luaExempt = map[string]string{
 	"try(command,": "attempt, whose calls are looked at instead",
 	"one.decide(":  "a log gets its key where others get their state",
-	"put(changed[": "changed is filled by commit alone",
+	"one.write(":   "the key is that of commit",
 }
 
 // checkLua returns what is wrong with a script; peek says that it must not write.
@@ -98,8 +100,8 @@ func (l *luaText) checkText(i int) {
 	switch at := l.at(i); {
 	case at == "tostring":
 		l.report(t.line, "text", "tostring")
-	case at == "format" && l.at(i+1) == "(" && !slices.Contains(luaTexts, t.within):
-		l.report(t.line, "text", "format, but not in text")
+	case at == "format" && !luaFormats.MatchString(strings.TrimPrefix(l.at(i+2), "'")):
+		l.report(t.line, "text", "format of %s", l.at(i+2))
 	case at == "..":
 		if !l.isString(l.chainStart(i-1), i-1) {
 			l.report(t.line, "text", ".. after what may be a number")
@@ -128,7 +130,7 @@ func (l *luaText) isString(first, last int) bool {
 		return l.isChoiceOfStrings(first+1, last)
 	}
 	called := l.at(last) == ")" && l.tokens[last].partner == first+1
-	if called && (slices.Contains(luaTexts, l.at(first)) || l.at(first) == "sub") || l.code(first, first+4) == "table.concat(" {
+	if called && l.at(first) == "text" || slices.Contains([]string{"string.format(", "string.sub(", "table.concat("}, l.code(first, first+4)) {
 		return true
 	}
 	return luaStrings[l.code(first, last+1)] != ""

@@ -13,21 +13,21 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// heldClient is a Client whose calls wait until a test answers them.
-type heldClient struct{ calls chan *heldCall }
+// manualClient is a Client whose calls wait until the test answers them.
+type manualClient struct{ calls chan *manualCall }
 
-// heldCall is a call that has been sent.
-type heldCall struct {
+// manualCall is a call that has been sent.
+type manualCall struct {
 	ctx    context.Context
 	args   []string
 	groups [][]string // the keys that they hold
 	answer chan func() (string, error)
 }
 
-func newHeld() *heldClient { return &heldClient{calls: make(chan *heldCall)} }
+func newManual() *manualClient { return &manualClient{calls: make(chan *manualCall)} }
 
-func (h *heldClient) Do(ctx context.Context, c *Command) (string, error) {
-	call := &heldCall{ctx, append([]string(nil), c.Args...), groupsOf(c.Args), make(chan func() (string, error))}
+func (h *manualClient) Do(ctx context.Context, c *Command) (string, error) {
+	call := &manualCall{ctx, append([]string(nil), c.Args...), groupsOf(c.Args), make(chan func() (string, error))}
 	h.calls <- call
 	return (<-call.answer)()
 }
@@ -58,7 +58,7 @@ func groupsOf(args []string) (groups [][]string) {
 	}
 	for len(rest) > 0 {
 		size, _ := strconv.Atoi(rest[0])
-		if size == 0 { // several that are alike
+		if size == 0 { // coalesced groups
 			groups, keys, rest = append(groups, keys[:1]), keys[1:], rest[4:]
 			continue
 		}
@@ -68,7 +68,7 @@ func groupsOf(args []string) (groups [][]string) {
 }
 
 // next waits for the next call, which must come without anything else happening.
-func (h *heldClient) next(t *testing.T) *heldCall {
+func (h *manualClient) next(t *testing.T) *manualCall {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -81,7 +81,7 @@ func (h *heldClient) next(t *testing.T) *heldCall {
 }
 
 // none makes sure that nothing is about to be sent.
-func (h *heldClient) none(t *testing.T) {
+func (h *manualClient) none(t *testing.T) {
 	t.Helper()
 	synctest.Wait()
 	select {
@@ -93,7 +93,7 @@ func (h *heldClient) none(t *testing.T) {
 }
 
 // admit answers that every slot was fresh at instant 5, and every group is admitted.
-func (c *heldCall) admit() {
+func (c *manualCall) admit() {
 	c.answer <- func() (string, error) { return admission(c.groups), nil }
 }
 
@@ -108,7 +108,7 @@ func admission(groups [][]string) string {
 	return reply
 }
 
-func (c *heldCall) fail(err error) { c.answer <- func() (string, error) { return "", err } }
+func (c *manualCall) fail(err error) { c.answer <- func() (string, error) { return "", err } }
 
 // caller is an Apply or a Peek that runs on its own.
 type caller struct {
@@ -170,11 +170,11 @@ func (c *caller) waiting() bool {
 	}
 }
 
-// held runs a test in a bubble, with a store whose calls the test answers.
-func held(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *heldClient)) {
+// onOneServer runs a test in a bubble, with a store whose calls the test answers.
+func onOneServer(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *manualClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHeld()
+		h := newManual()
 		f(t, open(t, h, opts), h)
 		h.none(t)
 	})

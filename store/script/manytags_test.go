@@ -20,37 +20,37 @@ import (
 // call that carried him.
 func TestCallsOfManyTagsKeepTheirBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHeld()
-		stores := map[[2]int]*Store{}                           // by their options: to make one takes longer than a journey
+		h := newManual()
+		stores := map[[2]int]*Store{}                           // by their options: to make one takes longer than a run
 		rapid.Check(struct{ testing.TB }{t}, func(r *rapid.T) { // without the Deadline that a bubble refuses
-			j := &journey{held: h, byName: map[string]*traveller{}}
-			j.share, j.inFlight = rapid.IntRange(1, 4).Draw(r, "share"), rapid.IntRange(1, 3).Draw(r, "in flight")
-			opts := [2]int{j.share, j.inFlight}
+			f := &traffic{client: h, byName: map[string]*visitor{}}
+			f.share, f.inFlight = rapid.IntRange(1, 4).Draw(r, "share"), rapid.IntRange(1, 3).Draw(r, "in flight")
+			opts := [2]int{f.share, f.inFlight}
 			if stores[opts] == nil {
-				stores[opts] = open(t, shardedClient{h}, &Options{Share: j.share, InFlight: j.inFlight})
+				stores[opts] = open(t, shardedClient{h}, &Options{Share: f.share, InFlight: f.inFlight})
 			}
-			j.store = stores[opts]
-			j.travel(drawSteps(r))
-			if j.wrong != nil {
-				r.Fatal(strings.Join(j.wrong, "\n"))
+			f.store = stores[opts]
+			f.run(drawSteps(r))
+			if f.wrong != nil {
+				r.Fatal(strings.Join(f.wrong, "\n"))
 			}
 		})
 		for _, s := range stores {
-			wantNoBatchers(t, s)
+			wantNothingLeft(t, s)
 		}
 	})
 }
 
-// journey is a drawn sequence of callers who come and leave, and of answers.
-type journey struct {
-	share      int
-	inFlight   int
-	store      *Store
-	held       *heldClient
-	flying     []*heldCall
-	travellers []*traveller
-	byName     map[string]*traveller
-	wrong      []string
+// traffic is a drawn sequence of callers who come and leave, and of answers.
+type traffic struct {
+	share    int
+	inFlight int
+	store    *Store
+	client   *manualClient
+	calls    []*manualCall // in flight
+	visitors []*visitor
+	byName   map[string]*visitor
+	wrong    []string
 }
 
 // step is what happens next. which is modulo how many there are.
@@ -62,8 +62,8 @@ type step struct {
 	which   int
 }
 
-// traveller is a caller of a journey.
-type traveller struct {
+// visitor is a caller in traffic.
+type visitor struct {
 	*caller
 	take   bool
 	tag    string // "" for more than one
@@ -74,9 +74,9 @@ type traveller struct {
 }
 
 func drawSteps(t *rapid.T) (steps []step) {
-	if rapid.IntRange(0, 4).Draw(t, "a crowd at 0") == 0 {
-		for n := range maxFlying - 2 { // on as many keys: it nearly fills what may be in flight
-			steps = append(steps, step{verb: "start", take: true, keys: []string{fmt.Sprint("crowd ", n)}})
+	if rapid.IntRange(0, 4).Draw(t, "concurrent callers at 0") == 0 {
+		for n := range maxCalls - 2 { // on as many keys: it nearly fills what may be in flight
+			steps = append(steps, step{verb: "start", take: true, keys: []string{fmt.Sprint("concurrent ", n)}})
 		}
 	}
 	for n := range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -101,37 +101,37 @@ func drawSteps(t *rapid.T) (steps []step) {
 	return steps
 }
 
-func (j *journey) travel(steps []step) {
+func (f *traffic) run(steps []step) {
 	for _, one := range steps {
 		switch {
 		case one.verb == "start":
-			j.start(one)
-		case one.verb == "leave" && len(j.travellers) > 0:
-			j.leave(j.travellers[one.which%len(j.travellers)])
-		case one.verb != "leave" && len(j.flying) > 0:
-			j.answer(one.which%len(j.flying), one.verb == "fail")
+			f.start(one)
+		case one.verb == "leave" && len(f.visitors) > 0:
+			f.leave(f.visitors[one.which%len(f.visitors)])
+		case one.verb != "leave" && len(f.calls) > 0:
+			f.answer(one.which%len(f.calls), one.verb == "fail")
 		}
 	}
-	for len(j.flying) > 0 {
-		j.answer(len(j.flying)-1, false)
+	for len(f.calls) > 0 {
+		f.answer(len(f.calls)-1, false)
 	}
-	for _, c := range j.travellers {
+	for _, c := range f.visitors {
 		switch {
 		case c.waiting():
-			j.bad("one of %.40q was not answered", c.tag)
+			f.bad("one of %.40q was not answered", c.tag)
 		case c.tag != "" && !c.gone && c.failed != (c.err != nil || c.ops[0].Outcome.Remaining != 9):
-			j.bad("one of %.40q: %v, %+v, its call has failed: %v", c.tag, c.err, c.ops[0].Outcome, c.failed)
+			f.bad("one of %.40q: %v, %+v, its call has failed: %v", c.tag, c.err, c.ops[0].Outcome, c.failed)
 		}
 	}
 }
 
-func (j *journey) bad(format string, args ...any) {
-	j.wrong = append(j.wrong, fmt.Sprintf(format, args...))
+func (f *traffic) bad(format string, args ...any) {
+	f.wrong = append(f.wrong, fmt.Sprintf(format, args...))
 }
 
 // start lets a caller come.
-func (j *journey) start(one step) {
-	c := &traveller{caller: &caller{cancel: func() {}, done: make(chan struct{})}, take: one.take, stays: one.patient}
+func (f *traffic) start(one step) {
+	c := &visitor{caller: &caller{cancel: func() {}, done: make(chan struct{})}, take: one.take, stays: one.patient}
 	ctx := context.Background()
 	if !one.patient {
 		ctx, c.cancel = context.WithCancel(ctx)
@@ -139,8 +139,8 @@ func (j *journey) start(one step) {
 	var tags []string
 	for _, key := range one.keys {
 		op := oneOp(key, windowOf10)[0]
-		name := j.store.name(&op.Slot)
-		j.byName[name], tags = c, append(tags, clusterTag(name))
+		name := f.store.name(&op.Slot)
+		f.byName[name], tags = c, append(tags, clusterTag(name))
 		c.ops = append(c.ops, op)
 	}
 	if len(slices.Compact(tags)) == 1 {
@@ -150,38 +150,38 @@ func (j *journey) start(one step) {
 		defer close(c.done)
 		defer c.cancel()
 		if one.take {
-			c.at, c.committed, c.err = j.store.Apply(ctx, c.ops)
+			c.at, c.committed, c.err = f.store.Apply(ctx, c.ops)
 		} else {
-			c.at, c.err = j.store.Peek(ctx, c.ops)
+			c.at, c.err = f.store.Peek(ctx, c.ops)
 		}
 	}()
-	j.travellers = append(j.travellers, c)
-	j.look()
+	f.visitors = append(f.visitors, c)
+	f.look()
 	if c.tag == "" && (c.waiting() || !errors.Is(c.err, store.ErrCrossNode)) {
-		j.bad("%.80q: %v", one.keys, c.err)
+		f.bad("%.80q: %v", one.keys, c.err)
 	}
 }
 
 // leave ends the context of a caller who waits.
-func (j *journey) leave(c *traveller) {
+func (f *traffic) leave(c *visitor) {
 	if c.stays || c.gone || !c.waiting() {
 		return
 	}
 	c.gone = true
 	c.cancel()
-	j.look()
+	f.look()
 	charged := errors.Is(c.err, store.ErrOutcomeUnknown) || errors.Is(c.err, store.ErrUnavailable) && !c.take
 	if c.waiting() || !errors.Is(c.err, context.Canceled) || charged != c.sent {
-		j.bad("one who leaves, sent %v: %v", c.sent, c.err)
+		f.bad("one who leaves, sent %v: %v", c.sent, c.err)
 	}
 }
 
 // answer answers a call in flight.
-func (j *journey) answer(which int, fail bool) {
-	call := j.flying[which]
-	j.flying = slices.Delete(j.flying, which, which+1)
+func (f *traffic) answer(which int, fail bool) {
+	call := f.calls[which]
+	f.calls = slices.Delete(f.calls, which, which+1)
 	for _, word := range call.args {
-		if c := j.byName[word]; c != nil {
+		if c := f.byName[word]; c != nil {
 			c.failed = fail
 		}
 	}
@@ -190,47 +190,47 @@ func (j *journey) answer(which int, fail bool) {
 	} else {
 		call.admit()
 	}
-	j.look()
+	f.look()
 }
 
 // look takes what is sent, and checks what must hold whenever nothing moves.
-func (j *journey) look() {
-	j.receive()
-	flying, all := map[string]int{}, map[bool]int{}
-	for _, call := range j.flying {
+func (f *traffic) look() {
+	f.receive()
+	byQueue, all := map[string]int{}, map[bool]int{}
+	for _, call := range f.calls {
 		take := !strings.HasSuffix(call.args[0], "_RO")
-		flying[laneOf(tagsOf(call.args)[0], take)]++
+		byQueue[queueOf(tagsOf(call.args)[0], take)]++
 		all[take]++
 	}
-	if most := max(all[true], all[false]); most > maxFlying && j.share > 1 {
-		j.bad("%d calls in flight", most)
+	if most := max(all[true], all[false]); most > maxCalls && f.share > 1 {
+		f.bad("%d calls in flight", most)
 	}
-	for lane, n := range flying {
-		if n > j.inFlight && j.share > 1 {
-			j.bad("%d calls of %.40q in flight", n, lane)
+	for queue, n := range byQueue {
+		if n > f.inFlight && f.share > 1 {
+			f.bad("%d calls of %.40q in flight", n, queue)
 		}
 	}
-	for _, c := range j.travellers {
-		n := flying[laneOf(c.tag, c.take)]
-		if free := n < j.inFlight && all[c.take] < maxFlying || j.share == 1; free && c.tag != "" && !c.sent && c.waiting() {
-			j.bad("one of %.40q waits for %d calls in flight, %d of all tags", c.tag, n, all[c.take])
+	for _, c := range f.visitors {
+		n := byQueue[queueOf(c.tag, c.take)]
+		if free := n < f.inFlight && all[c.take] < maxCalls || f.share == 1; free && c.tag != "" && !c.sent && c.waiting() {
+			f.bad("one of %.40q waits for %d calls in flight, %d of all tags", c.tag, n, all[c.take])
 		}
 	}
 }
 
-func laneOf(tag string, take bool) string { return fmt.Sprint(tag, " ", take) }
+func queueOf(tag string, take bool) string { return fmt.Sprint(tag, " ", take) }
 
-func (j *journey) receive() {
+func (f *traffic) receive() {
 	for {
 		synctest.Wait()
 		select {
-		case call := <-j.held.calls:
-			j.flying = append(j.flying, call)
-			if n, tags := len(call.groups), tagsOf(call.args); len(tags) != 1 || n > j.share {
-				j.bad("a call of %d groups, tags %.80q", n, tags)
+		case call := <-f.client.calls:
+			f.calls = append(f.calls, call)
+			if n, tags := len(call.groups), tagsOf(call.args); len(tags) != 1 || n > f.share {
+				f.bad("a call of %d groups, tags %.80q", n, tags)
 			}
 			for _, word := range call.args {
-				if c := j.byName[word]; c != nil {
+				if c := f.byName[word]; c != nil {
 					c.sent = true
 				}
 			}

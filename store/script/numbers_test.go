@@ -136,14 +136,10 @@ func TestPreparedLimitsAreBounded(t *testing.T) {
 // TestStatesOfAUserAreThoseOfGo: the check that stands before the Lua of a user knows
 // one to four words as ParseState does.
 func TestStatesOfAUserAreThoseOfGo(t *testing.T) {
-	_, byKind, err := sourcesOf([]Source{{Kind: "mine/1", Lua: "local function decide() return false end"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := newProgram(false, byKind["mine/1"].text(), `
+	program := helpersOf(t, "number") + userLua("local function decide() return false end") + `
 local out = {}
-for i = 1, #ARGV do out[i] = decide(ARGV[i]) == nil and '!' or '.' end
-return table.concat(out)`)
+for i = 1, #ARGV do out[i] = decide(ARGV[i]) == '!' and '!' or '.' end
+return table.concat(out)`
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		texts := append(boundaryTexts([]int64{5, -5}), damagedTexts(random(t), fewer(8_000))...)
 		texts = append(texts, "-5", "-5 5", "5 -5 5 -5", "-9007199254740991", "-9007199254740992", "1 2 3 4", "1 2 3 4 5", "0 0 0 0", "-0", "--5", "5-5")

@@ -78,7 +78,7 @@ func TestOptionsOfZeroAreTheDefaults(t *testing.T) {
 
 // TestLongestTimeoutOverflowsNothing: a call with it is sent.
 func TestLongestTimeoutOverflowsNothing(t *testing.T) {
-	held(t, &Options{Timeout: math.MaxInt64}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{Timeout: math.MaxInt64}, func(t *testing.T, s *Store, h *manualClient) {
 		c := start(s, true, "k")
 		call := h.next(t)
 		if deadline, has := call.ctx.Deadline(); !has || deadline.Before(time.Now()) {
@@ -132,7 +132,7 @@ func TestClockOutsideTheInstantsSendsNothing(t *testing.T) {
 			sent = slices.Clone(c.Args)
 			return "", nil
 		}), &Options{Clock: clockAt(at)})
-		_ = calls(s)["apply lone"]()
+		_ = calls(s)["apply single"]()
 		if want := fmt.Sprint(at.UnixMicro()); len(sent) < 6 || sent[4] != want || sent[5] != "3600000" {
 			t.Errorf("at %v: %v", at, sent)
 		}

@@ -5,29 +5,29 @@ import (
 	"runtime/debug"
 )
 
-// crash is a panic in code of the user (an algorithm, a Clock, a hook of the client
-// library) while a call was made or answered. That happens for several callers at once
-// and on a goroutine where nobody could recover it; so each caller that it concerns
-// panics with it instead, and the store goes on.
-type crash struct {
+// recovered is a panic in code of the user (an algorithm, a Clock, a hook of the client
+// library) while a call was made or answered. That happens for several callers
+// concurrently and on a goroutine where nobody could recover it; so each caller that it
+// concerns panics with it instead, and the store goes on.
+type recovered struct {
 	value any
 	stack []byte
 }
 
-// Error makes a crash an error, which is how a panic prints it.
-func (c *crash) Error() string { return fmt.Sprintf("%v\n\n%s", c.value, c.stack) }
+// Error makes it an error, which is how a panic prints it.
+func (r *recovered) Error() string { return fmt.Sprintf("%v\n\n%s", r.value, r.stack) }
 
 // Unwrap returns what the panic was called with, if that is an error.
-func (c *crash) Unwrap() error {
-	err, _ := c.value.(error)
+func (r *recovered) Unwrap() error {
+	err, _ := r.value.(error)
 	return err
 }
 
-// caught runs f, and returns the panic that ended it, or nil.
-func caught(f func()) (c *crash) {
+// recoverFrom runs f, and returns the panic that ended it, or nil.
+func recoverFrom(f func()) (r *recovered) {
 	defer func() {
 		if value := recover(); value != nil {
-			c = &crash{value, debug.Stack()}
+			r = &recovered{value, debug.Stack()}
 		}
 	}()
 	f()
@@ -36,13 +36,13 @@ func caught(f func()) (c *crash) {
 
 // guard runs what answers p.
 func (p *pending) guard(answer func()) {
-	if c := caught(answer); c != nil { // the answer is the last that it would have done
-		p.crashed(c)
+	if r := recoverFrom(answer); r != nil { // the answer is the last that it would have done
+		p.panics(r)
 	}
 }
 
-// crashed lets the caller panic.
-func (p *pending) crashed(c *crash) {
-	p.crash = c
+// panics lets the caller panic.
+func (p *pending) panics(r *recovered) {
+	p.panicked = r
 	p.answer(0, false, nil)
 }

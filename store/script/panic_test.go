@@ -25,8 +25,8 @@ func (panics) Step(algorithm.State, algorithm.Instant, algorithm.Request) (algor
 	panic(errBug)
 }
 
-// recovered runs f and returns what it panics with.
-func recovered(f func()) (value any) {
+// panicOf runs f and returns what it panics with.
+func panicOf(f func()) (value any) {
 	defer func() { value = recover() }()
 	f()
 	return nil
@@ -67,13 +67,13 @@ func TestPanicOfAUserReachesItsCaller(t *testing.T) {
 						"apply": func() { _, _, _ = on.Apply(ctx, oneOp("k", user.algorithm)) },
 						"peek":  func() { _, _ = on.Peek(ctx, oneOp("k", user.algorithm)) },
 					} {
-						err, _ := recovered(call).(error)
+						err, _ := panicOf(call).(error)
 						if !errors.Is(err, errBug) {
 							t.Errorf("%s: panics with %v", verb, err)
 						}
 					}
 					if user.reply != nil {
-						if err, _ := recovered(func() { _ = on.Reset(ctx, []store.Slot{oneOp("k", windowOf10)[0].Slot}) }).(error); !errors.Is(err, errBug) {
+						if err, _ := panicOf(func() { _ = on.Reset(ctx, []store.Slot{oneOp("k", windowOf10)[0].Slot}) }).(error); !errors.Is(err, errBug) {
 							t.Errorf("reset: panics with %v", err)
 						}
 					}
@@ -90,9 +90,9 @@ func TestPanicOfAUserReachesItsCaller(t *testing.T) {
 // TestPanicOfAUserFailsNobodyElse: who shares the call has an answer.
 func TestPanicOfAUserFailsNobodyElse(t *testing.T) {
 	s := open(t, answering("5;+;+;+", nil), &Options{Scripts: []Source{{Kind: "panics/1", Lua: "local function decide(state, now) return true end"}}})
-	aboard := depart(t, &s.takes, oneOp("before", windowOf10), oneOp("mine", panics{}), oneOp("after", windowOf10))
-	for i, p := range aboard {
-		if value := recovered(func() {
+	sent := sendTogether(t, &s.takes, oneOp("before", windowOf10), oneOp("mine", panics{}), oneOp("after", windowOf10))
+	for i, p := range sent {
+		if value := panicOf(func() {
 			if _, committed, err := s.takes.wait(p, make([]store.Op, 1)); !committed || err != nil {
 				t.Error(i, committed, err)
 			}
@@ -119,14 +119,14 @@ func (g guise) CheckState(s algorithm.State) error {
 	return g.FixedWindow.CheckState(s)
 }
 
-// TestPanicOfAlikeGroupsReachesTheirCallers: also where callers are decided together.
-func TestPanicOfAlikeGroupsReachesTheirCallers(t *testing.T) {
+// TestPanicOfCoalescedGroupsReachesTheirCallers: also where callers are decided together.
+func TestPanicOfCoalescedGroupsReachesTheirCallers(t *testing.T) {
 	for _, check := range []bool{false, true} {
 		s := open(t, answering("5;*2,", nil), nil)
 		mine := oneOp("k", guise{windowOf10, check})
-		aboard := depart(t, &s.takes, mine, mine)
-		for i, p := range aboard {
-			err, _ := recovered(func() { _, _, _ = s.takes.wait(p, make([]store.Op, 1)) }).(error)
+		sent := sendTogether(t, &s.takes, mine, mine)
+		for i, p := range sent {
+			err, _ := panicOf(func() { _, _, _ = s.takes.wait(p, make([]store.Op, 1)) }).(error)
 			if !errors.Is(err, errBug) {
 				t.Errorf("caller %d: panics with %v", i, err)
 			}
@@ -134,16 +134,16 @@ func TestPanicOfAlikeGroupsReachesTheirCallers(t *testing.T) {
 	}
 }
 
-// TestCallsInFlightAreBoundedOverAllPlaces: a crowd on as many keys of a cluster is not
-// as many calls at once, and all of them end.
-func TestCallsInFlightAreBoundedOverAllPlaces(t *testing.T) {
+// TestCallsInFlightAreBoundedOverAllTags: concurrent callers of as many keys of a cluster
+// are not as many concurrent calls, and all of them end.
+func TestCallsInFlightAreBoundedOverAllTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var flying, most atomic.Int64
+		var inFlight, most atomic.Int64
 		s := open(t, shardedClient{clientFunc(func(_ context.Context, c *Command) (string, error) {
-			if n := flying.Add(1); n > most.Load() {
+			if n := inFlight.Add(1); n > most.Load() {
 				most.Store(n)
 			}
-			defer flying.Add(-1)
+			defer inFlight.Add(-1)
 			time.Sleep(time.Millisecond)
 			return admission(groupsOf(c.Args)), nil
 		})}, nil)
@@ -168,13 +168,11 @@ func TestCallsInFlightAreBoundedOverAllPlaces(t *testing.T) {
 			})
 		}
 		all.Wait()
-		synctest.Wait() // the last call has landed
-		if most.Load() != maxFlying || admitted.Load() < 2000 || left.Load() == 0 {
-			t.Errorf("at most %d in flight, want %d; %d admitted, %d left", most.Load(), maxFlying, admitted.Load(), left.Load())
+		synctest.Wait() // the last call has come back
+		if most.Load() != maxCalls || admitted.Load() < 2000 || left.Load() == 0 {
+			t.Errorf("at most %d in flight, want %d; %d admitted, %d left", most.Load(), maxCalls, admitted.Load(), left.Load())
 		}
-		if len(s.takes.places.known) != 0 || s.takes.flying != 0 {
-			t.Errorf("%d batchers are left, %d in flight", len(s.takes.places.known), s.takes.flying)
-		}
+		wantNothingLeft(t, s)
 	})
 }
 

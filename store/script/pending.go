@@ -5,44 +5,48 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/batch"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
-// pending is an Apply or a Peek on its way: a group with all that belongs to it.
-// ops are a copy, so that nothing of the caller is touched after it has left.
+// pending is an Apply or a Peek that waits for its answer: a group with all that
+// belongs to it. ops are a copy, so that nothing of the caller is touched after it has
+// left.
 type pending struct {
-	Group
-	ctx      context.Context
-	lane     *lane
-	place    string // see Store.place
-	ops      []store.Op
-	names    []string
-	limits   []*prepared
-	numbers  [][]string
-	before   []algorithm.State
-	after    []algorithm.State
-	answered chan struct{}
-	timeout  time.Duration // 0 for none
-	timer    *time.Timer   // nil until there is a timeout
-	next     *pending      // in the run of a flight
+	group      batch.Group[*pending]
+	ctx        context.Context
+	dispatcher *dispatcher
+	tag        string // see Store.tag
+	ops        []store.Op
+	names      []string
+	limits     []*prepared
+	numbers    [][]string
+	before     []algorithm.State
+	after      []algorithm.State
+	answered   chan struct{}
+	timeout    time.Duration // 0 for none
+	timer      *time.Timer   // nil until there is a timeout
+	next       *pending      // of those that are coalesced with it
 
 	at        algorithm.Instant
 	committed bool
 	err       error
 	refusal   error // of the call, where what comes is the reply of a look instead
-	crash     *crash
+	panicked  *recovered
 }
 
-func newPending(l *lane) *pending {
-	p := &pending{lane: l, answered: make(chan struct{}, 1)}
-	p.call = p
+func newPending(d *dispatcher) *pending {
+	p := &pending{dispatcher: d, answered: make(chan struct{}, 1)}
+	p.group.Value = p
 	return p
 }
 
-// pending returns a group for ops, whose caller waits so long for the answer.
-func (l *lane) pending(ctx context.Context, timeout time.Duration, ops []store.Op) *pending {
-	p := l.pendings.Get().(*pending)
-	p.ctx, p.timeout, p.keys = ctx, timeout, len(ops)
+// pending returns a group for ops, whose caller waits for the answer until timeout.
+func (d *dispatcher) pending(ctx context.Context, timeout time.Duration, ops []store.Op) *pending {
+	p := d.pendings.Get().(*pending)
+	p.group.Init(len(ops))
+	p.ctx, p.timeout = ctx, timeout
 	p.ops = append(p.ops[:0], ops...)
 	return p
 }
@@ -66,7 +70,7 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 		p.limits = append(p.limits, limit)
 		p.names = append(p.names, s.nameOf(&op.Slot, limit.source.Kind))
 	}
-	if p.place, err = s.placeOf(p.names); err != nil {
+	if p.tag, err = s.tagOf(p.names); err != nil {
 		p.release()
 		return false, err
 	}
@@ -81,8 +85,8 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.place, p.next, p.err, p.refusal, p.state = nil, "", nil, nil, nil, groupIdle
-	p.lane.pendings.Put(p)
+	p.ctx, p.tag, p.next, p.err, p.refusal = nil, "", nil, nil, nil
+	p.dispatcher.pendings.Put(p)
 }
 
 // patient reports whether the caller waits for as long as it takes.
@@ -110,7 +114,7 @@ func (p *pending) await() error {
 	case <-p.ctx.Done():
 		return p.ctx.Err()
 	case <-p.timer.C:
-		return lateError(p.timeout)
+		return deadline.Exceeded(p.timeout)
 	}
 }
 
@@ -123,8 +127,8 @@ func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
 // result is for the caller, who has been answered.
 func (p *pending) result(ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	at, committed, err = p.at, p.committed, p.err
-	if p.crash != nil {
-		panic(p.crash) // and p is not used again
+	if p.panicked != nil {
+		panic(p.panicked) // and p is not used again
 	}
 	if err == nil {
 		for i := range ops {

@@ -27,8 +27,9 @@ const (
 // do sends a command. All that the store sends goes this way. A redial does not keep
 // the answer: its caller may not have so long, and knows by it that nothing was done.
 func (s *Store) do(ctx context.Context, c *Command) (reply string, err error) {
+	s.counters.commands.Add(1)
 	reply, err = s.client.Do(ctx, c)
-	if err != nil && s.redialer.begin(err) && s.depart() {
+	if err != nil && s.redialer.begin(err) && s.begin() {
 		go func() {
 			defer s.calls.Done()
 			s.redialer.redial()

@@ -25,7 +25,7 @@ func TestServerThatRefusesWritesHasWrittenNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 				w := dialWire(t, server)
-				s := open(t, w, &Options{Clock: &handClock{at: 5}, Scripts: []Source{sourceOfRounds}})
+				s := open(t, w, &Options{Clock: &manualClock{at: 5}, Scripts: []Source{sourceOfRounds}})
 				var groups [][]store.Op
 				groups = append(groups, oneOp("deleted", rounds(2)))
 				for i := range kinds {
@@ -76,7 +76,7 @@ func TestRefusedWritesAreThoseOfTheirGroupsAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 				w := dialWire(t, server)
-				s := open(t, w, &Options{Clock: &handClock{at: 5}})
+				s := open(t, w, &Options{Clock: &manualClock{at: 5}})
 				var groups [][]store.Op
 				for i := range kinds {
 					// Numbers of one remainder have one kind. Of i nothing is left.

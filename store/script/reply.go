@@ -26,8 +26,24 @@ func (e *DisagreementError) Error() string {
 	return fmt.Sprintf("script: the Lua and the Go of %s disagree; charged: %v", e.Kind, e.Charged)
 }
 
-// decode answers a lone op from the reply of its script.
-func (p *pending) decode(reply string) {
+// decode answers the groups from the reply of the script for a batch.
+func (c *call) decode(reply string) {
+	at, rest, err := cutInstant(reply, ';')
+	if err != nil || strings.Count(rest, ";") != len(c.coalesced)-1 {
+		for _, g := range c.Groups {
+			g.Value.answer(0, false, g.Value.garbled())
+		}
+		return
+	}
+	for i := range c.coalesced {
+		var one string
+		one, rest, _ = strings.Cut(rest, ";")
+		c.coalesced[i].decode(at, one)
+	}
+}
+
+// single answers from the reply of the script for one op.
+func (p *pending) single(reply string) {
 	if len(reply) == 1 {
 		reply += "1"
 		p.answer(0, false, p.refused(reply))
@@ -47,8 +63,8 @@ func (p *pending) decode(reply string) {
 	p.read(at, verdict, state)
 }
 
-// group answers from the reply of the list script for this group.
-func (p *pending) group(at algorithm.Instant, reply string) {
+// inBatch answers from what the reply of the script for a batch has for this group.
+func (p *pending) inBatch(at algorithm.Instant, reply string) {
 	if reply == "" {
 		p.answer(0, false, p.garbled())
 		return
@@ -123,7 +139,7 @@ func (p *pending) step(at algorithm.Instant, verdict byte) error {
 }
 
 func (p *pending) disagreement(op int, verdict byte) error {
-	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.lane.takes && p.refusal == nil}
+	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.dispatcher.takes && p.refusal == nil}
 }
 
 // refused is the error of a group that was not decided: a mark, and the number of
@@ -144,7 +160,7 @@ func (p *pending) refused(reply string) error {
 
 // garbled is the error of a reply that says nothing.
 func (p *pending) garbled() error {
-	return cmp.Or(p.refusal, explain(p.lane.verb(), errReply, p.lane.takes))
+	return cmp.Or(p.refusal, explain(p.dispatcher.verb(), errReply, p.dispatcher.takes))
 }
 
 // corrupt says that a state is not one of its kind. It shows neither the key nor

@@ -26,8 +26,8 @@ var asking = map[string]struct {
 	ops  []store.Op
 	good string
 }{
-	"lone":       {oneOp("k", windowOf10), "+5 "},
-	"lone log":   {oneOp("k", logOf10), "+5 3 4"},
+	"single":     {oneOp("k", windowOf10), "+5 "},
+	"single log": {oneOp("k", logOf10), "+5 3 4"},
 	"list":       {append(oneOp("k", windowOf10), oneOp("l", logOf10)...), "5;+,"},
 	"long list":  {slices.Concat(oneOp("a", windowOf10), oneOp("b", windowOf10), oneOp("c", windowOf10)), "5:6;+0 1,,0 3"},
 	"go only":    {oneOp("k", kindOnly("mine/1")), "5\n-"},
@@ -87,7 +87,7 @@ func TestBadRepliesAreErrors(t *testing.T) {
 		"+5 " + strings.Repeat("9", 1000), "5;" + strings.Repeat("+,", 1000), strings.Repeat(";", 1000), strings.Repeat(",", 1000),
 	}
 	more := map[string][]string{
-		"lone log":   {"+5 3", "+5 3 4 5", "+5 3 4 5 6 7", "+5 3 4 5 6", "+5 -3 4", "+5 3 -4", "+5 3 4 4 5", "+5 3 4 5 2", "+5 3 7000000000000001", "+5 3  4", "+5 3 4 ", "+5 a b"},
+		"single log": {"+5 3", "+5 3 4 5", "+5 3 4 5 6 7", "+5 3 4 5 6", "+5 -3 4", "+5 3 -4", "+5 3 4 4 5", "+5 3 4 5 2", "+5 3 7000000000000001", "+5 3  4", "+5 3 4 ", "+5 a b"},
 		"list":       {"5;+", "5;+,,", "5;+0 1", "5;+0 1,1", "5;+x,", "5;+,x", "5;*,", "5;x,", "5;,,", "5; ,", "5:6:7;+,", "5;+\n", "5;+,\n", "5;++,"},
 		"long list":  {"5;+,", "5;+,,,", "5;+0 1;,0 3", "5;+0 1,,0 3;", "5;+0 1,,0 x"},
 		"go only":    {"5", "5\n", "5\nx", "5\n=", "5\n=1", "5\n=1:", "5\n=2:1", "5\n=-1:1", "5\n=x:1", "5\n--", "5\n-\n-", "5\n-x", "5\n-\n", "5 6\n-", "5 \n-", "\n-", "x\n-", "-5\n-", "7000000000000001\n-", "5:1000000\n-", "5\n=1:1x", "5\n=99999999999999999999:1", "5\n=0:", "5\n!", "5\n=1:x", "5\n=01:1", "5\n=+1:1"},

@@ -57,7 +57,7 @@ var sourceOfRounds = Source{Kind: "rounds/1", Lua: luaOfRounds}
 func TestLuaOfAUserDecidesAsItsGo(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, r := dialWire(t, server), random(t)
-		s := open(t, w, &Options{Clock: &handClock{at: 5}, Scripts: []Source{sourceOfRounds}})
+		s := open(t, w, &Options{Clock: &manualClock{at: 5}, Scripts: []Source{sourceOfRounds}})
 		var state algorithm.State
 		a, fresh := rounds(7), 0
 		for range 300 {
@@ -96,7 +96,7 @@ func TestLuaOfAUserDecidesAsItsGo(t *testing.T) {
 func TestKeyMayBecomeFreshAndUsedInOneCall(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w := dialWire(t, server)
-		s := open(t, w, &Options{Clock: &handClock{at: 5}, Scripts: []Source{sourceOfRounds}})
+		s := open(t, w, &Options{Clock: &manualClock{at: 5}, Scripts: []Source{sourceOfRounds}})
 		costs := []int64{2, 2, 2, 3, 1, 0, 3, 2}
 		for count := 1; count <= len(costs); count++ {
 			key, state := fmt.Sprint(count), algorithm.State{}
@@ -161,12 +161,12 @@ func TestBrokenLuaOfAUserFailsAlone(t *testing.T) {
 		w := dialWire(t, server)
 		for name, body := range brokenLua {
 			s := open(t, w, &Options{
-				Clock: &handClock{at: 5}, Prefix: name + ":",
+				Clock: &manualClock{at: 5}, Prefix: name + ":",
 				Scripts: []Source{{Kind: "mine/1", Lua: "local function decide(state, now, ...)\n " + body + "\nend"}},
 			})
-			lone := oneOp("k", kindOnly("mine/1"))
+			single := oneOp("k", kindOnly("mine/1"))
 			for way, ops := range map[string][]store.Op{
-				"alone": lone, "first": append(lone, oneOp("l", logOf10)...), "last": append(oneOp("l", logOf10), lone...),
+				"alone": single, "first": append(single, oneOp("l", logOf10)...), "last": append(oneOp("l", logOf10), single...),
 			} {
 				before := oneOp("before "+way, logOf10)
 				behind := oneOp("behind "+way, windowOf10)
@@ -174,7 +174,7 @@ func TestBrokenLuaOfAUserFailsAlone(t *testing.T) {
 				if way == "alone" {
 					groups = groups[1:2] // the script for one op
 				}
-				for _, l := range []*lane{&s.looks, &s.takes} {
+				for _, l := range []*dispatcher{&s.looks, &s.takes} {
 					for i, d := range together(t, l, groups...) {
 						mine := len(groups) == 1 || i == 1
 						if !mine && (d.Err != nil || !d.Outcomes[0].Allowed) {
@@ -229,7 +229,7 @@ func TestForeignValueAtAKindOfAUserFailsAlone(t *testing.T) {
 		w := dialWire(t, server)
 		for name, body := range lax {
 			s := open(t, w, &Options{
-				Clock: &handClock{at: 5}, Prefix: name + ":",
+				Clock: &manualClock{at: 5}, Prefix: name + ":",
 				Scripts: []Source{{Kind: "mine/1", Lua: "local function decide(state)\n " + body + "\nend"}},
 			})
 			for i, value := range []string{"", ",", ";", "5;+5", "5,5", "a b", "5;+,;", "\n", "05", "5 ", "+5", "5:5", "\x00", strings.Repeat("9", 30), "-0", "00", " 5", "5  5", "9007199254740992", "-9007199254740992"} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 )
@@ -25,12 +26,13 @@ type Store struct {
 	redialer redialer
 	opts     Options
 	byKind   map[string]*source
-	list     pair
+	batch    *program
 	limits   limits
 	names    store.Names
-	takes    lane
-	looks    lane
+	takes    dispatcher
+	looks    dispatcher
 	locks    locks
+	counters counters
 	closed   atomic.Bool
 	mu       sync.Mutex     // between closed and calls
 	calls    sync.WaitGroup // those of a single caller
@@ -52,11 +54,11 @@ func New(c Client, opts *Options) (*Store, error) {
 		s.sharded = sharded.Sharded()
 	}
 	s.redialer.client, _ = c.(Redialer)
-	var sources []*source
-	if sources, s.byKind, err = sourcesOf(all.Scripts); err != nil {
+	var custom []*source
+	if s.byKind, custom, err = sourcesOf(all.Scripts); err != nil {
 		return nil, err
 	}
-	s.list = listPrograms(sources)
+	s.batch = batchWith(custom)
 	s.limits.known = make(map[algorithm.Spec]*prepared)
 	s.locks.init()
 	s.takes.init(s, true)
@@ -75,25 +77,30 @@ func (s *Store) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant,
 	return at, err
 }
 
-func (s *Store) decide(ctx context.Context, timeout time.Duration, ops []store.Op, l *lane) (at algorithm.Instant, committed bool, err error) {
+func (s *Store) decide(ctx context.Context, timeout time.Duration, ops []store.Op, d *dispatcher) (at algorithm.Instant, committed bool, err error) {
+	at, committed, err = s.ask(ctx, timeout, ops, d)
+	return at, committed, s.counters.failed(err)
+}
+
+func (s *Store) ask(ctx context.Context, timeout time.Duration, ops []store.Op, d *dispatcher) (at algorithm.Instant, committed bool, err error) {
 	if err := store.Validate(ops); err != nil {
 		return 0, false, err
 	}
 	if err := s.ready(ctx); err != nil {
 		return 0, false, err
 	}
-	p := l.pending(ctx, timeout, ops)
+	p := d.pending(ctx, timeout, ops)
 	if scripted, err := p.prepare(s); err != nil {
 		return 0, false, err
 	} else if !scripted {
-		err = inTime(ctx, timeout, func(ctx context.Context) error {
-			at, committed, err = s.compare(ctx, ops, l.takes)
+		err = deadline.Call(ctx, timeout, func(ctx context.Context) error {
+			at, committed, err = s.compare(ctx, ops, d.takes)
 			return err
 		})
 		return at, committed, err
 	}
-	l.send(p)
-	return l.wait(p, ops)
+	d.send(p)
+	return d.wait(p, ops)
 }
 
 // ready refuses what must not be sent at all.
@@ -107,6 +114,10 @@ func (s *Store) ready(ctx context.Context) error {
 // Reset implements store.Store. It is one command, or one for each hash tag where
 // keys lie on several servers.
 func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
+	return s.counters.failed(s.reset(ctx, slots))
+}
+
+func (s *Store) reset(ctx context.Context, slots []store.Slot) error {
 	if err := store.ValidateSlots(slots); err != nil {
 		return err
 	}
@@ -124,16 +135,16 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 	return nil
 }
 
-// deletions returns the words of a DEL for each place.
+// deletions returns the words of a DEL for each tag.
 func (s *Store) deletions(slots []store.Slot) (all [][]string) {
 	index := make(map[string]int)
 	for i := range slots {
 		name := s.name(&slots[i])
-		place := s.place(name)
-		at, known := index[place]
+		tag := s.tag(name)
+		at, known := index[tag]
 		if !known {
 			at = len(all)
-			index[place], all = at, append(all, []string{"DEL"})
+			index[tag], all = at, append(all, []string{"DEL"})
 		}
 		all[at] = append(all[at], name)
 	}
@@ -153,14 +164,18 @@ func (s *Store) nameOf(slot *store.Slot, kind string) string {
 // arguments. Where the server does not know the script, nothing was run, and the
 // whole text does the same and is known from then on.
 func (s *Store) eval(ctx context.Context, p *program, c *Command) (string, error) {
-	c.Args[0], c.Args[1] = p.eval, p.sha
-	c.Key, c.ReadOnly = 3, p.readOnly
+	run, load := "EVALSHA", "EVAL"
+	if c.ReadOnly {
+		run, load = "EVALSHA_RO", "EVAL_RO"
+	}
+	c.Args[0], c.Args[1], c.Key = run, p.sha, 3
 	if c.Args[2] == "0" {
 		c.Key = 0
 	}
 	reply, err := s.do(ctx, c)
 	if err != nil && isUnknownScript(err) {
-		c.Args[0], c.Args[1] = p.load, p.text
+		s.counters.scriptMisses.Add(1)
+		c.Args[0], c.Args[1] = load, p.text
 		return s.do(ctx, c)
 	}
 	return reply, err

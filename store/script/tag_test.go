@@ -26,27 +26,26 @@ type oneServer struct{ Client }
 
 func (oneServer) Sharded() bool { return false }
 
-// heldApart is held, with keys that lie on several servers.
-func heldApart(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *heldClient)) {
+// onCluster is onOneServer, with keys that lie on several servers.
+func onCluster(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *manualClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHeld()
+		h := newManual()
 		s := open(t, shardedClient{h}, opts)
 		f(t, s, h)
 		h.none(t)
-		wantNoBatchers(t, s)
+		wantNothingLeft(t, s)
 	})
 }
 
-// wantNoBatchers looks that nothing is kept of places at which nothing is going on:
-// there are as many as keys.
-func wantNoBatchers(t *testing.T, s *Store) {
+// wantNothingLeft looks that the dispatchers have nothing to do.
+func wantNothingLeft(t *testing.T, s *Store) {
 	t.Helper()
 	synctest.Wait()
-	for _, l := range []*lane{&s.takes, &s.looks} {
+	for _, l := range []*dispatcher{&s.takes, &s.looks} {
 		l.mu.Lock()
-		if len(l.places.known) != 0 {
-			t.Errorf("%d batchers are left when all is answered", len(l.places.known))
+		if l.batcher.InFlight() != 0 || l.batcher.Waiting() != 0 {
+			t.Errorf("%d calls and %d groups are left when all is answered", l.batcher.InFlight(), l.batcher.Waiting())
 		}
 		l.mu.Unlock()
 	}
@@ -66,9 +65,9 @@ func tagsOf(args []string) (tags []string) {
 // TestTagsNeverShareACall: and do not wait for each other; those of one tag do both.
 func TestTagsNeverShareACall(t *testing.T) {
 	for _, take := range []bool{true, false} {
-		heldApart(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+		onCluster(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 			a, b := start(s, take, "{a}"), start(s, take, "{b}")
-			calls := map[string]*heldCall{}
+			calls := map[string]*manualCall{}
 			for range 2 {
 				call := h.next(t)
 				calls[fmt.Sprint(tagsOf(call.args))] = call
@@ -102,7 +101,7 @@ func TestTagsNeverShareACall(t *testing.T) {
 // TestOneServerMixesTags: where all keys lie together, tags mean nothing.
 func TestOneServerMixesTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHeld()
+		h := newManual()
 		s := open(t, oneServer{h}, &Options{InFlight: 1})
 		first := start(s, true, "{a}", "{b}")
 		call := h.next(t)
@@ -160,9 +159,9 @@ func TestKeysOfTwoTagsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	for _, l := range []*lane{&s.takes, &s.looks} {
-		if len(l.places.known) != 0 {
-			t.Errorf("%d batchers for what was refused", len(l.places.known))
+	for _, l := range []*dispatcher{&s.takes, &s.looks} {
+		if l.batcher.Waiting() != 0 {
+			t.Errorf("%d groups wait that were refused", l.batcher.Waiting())
 		}
 	}
 }
@@ -178,7 +177,7 @@ func TestKeysOfOneTagTravelTogether(t *testing.T) {
 		{"%7B", "{%7B}"},
 		{"{a:b}", "a:b", "{a:b}:c"},
 	} {
-		heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+		onCluster(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 			c := start(s, true, keys...)
 			call := h.next(t)
 			if tags := tagsOf(call.args); len(tags) != 1 || len(call.groups) != 1 || len(call.groups[0]) != len(keys) {
@@ -190,8 +189,8 @@ func TestKeysOfOneTagTravelTogether(t *testing.T) {
 	}
 }
 
-// TestPlaceIsWhatAClusterHashes: for any prefix, and any two keys.
-func TestPlaceIsWhatAClusterHashes(t *testing.T) {
+// TestTagIsWhatAClusterHashes: for any prefix, and any two keys.
+func TestTagIsWhatAClusterHashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := strings.NewReplacer("{", "(", "}", ")").Replace(drawBytes(t, "prefix", 1))
 		s := &Store{sharded: true, opts: Options{Prefix: prefix[:min(len(prefix), maxPrefix)]}}
@@ -202,28 +201,28 @@ func TestPlaceIsWhatAClusterHashes(t *testing.T) {
 		names := make([]string, 2)
 		for i, key := range []string{a, b} {
 			names[i] = s.name(&store.Slot{Key: key, Limit: drawBytes(t, "limit", 0), Algorithm: kindOnly("a/1")})
-			if got, want := s.place(names[i]), clusterTag(names[i]); got != want || got == "" {
+			if got, want := s.tag(names[i]), clusterTag(names[i]); got != want || got == "" {
 				t.Fatalf("%q lies at %q, a cluster hashes %q", names[i], got, want)
 			}
 		}
-		place, err := s.placeOf(names)
-		if together := clusterTag(a) == clusterTag(b); together != (err == nil) || together && place != clusterTag(names[0]) {
-			t.Fatalf("keys %q and %q: %q, %v", a, b, place, err)
+		tag, err := s.tagOf(names)
+		if together := clusterTag(a) == clusterTag(b); together != (err == nil) || together && tag != clusterTag(names[0]) {
+			t.Fatalf("keys %q and %q: %q, %v", a, b, tag, err)
 		}
-		if s.sharded = false; s.place(names[0]) != "" {
-			t.Fatal("one server has places")
+		if s.sharded = false; s.tag(names[0]) != "" {
+			t.Fatal("one server has tags")
 		}
 	})
 }
 
-// TestCallsOfAllTagsAreBounded: callers of as many keys are not as many calls at once.
-// Who is held up is sent in the order of arrival, and one who leaves meanwhile is not.
+// TestCallsOfAllTagsAreBounded: callers of as many keys are not as many calls concurrently.
+// Who waits is sent in the order of arrival, and one who leaves meanwhile is not.
 func TestCallsOfAllTagsAreBounded(t *testing.T) {
 	for _, take := range []bool{true, false} {
-		heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+		onCluster(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 			var callers []*caller
-			var calls []*heldCall
-			for i := range maxFlying {
+			var calls []*manualCall
+			for i := range maxCalls {
 				callers = append(callers, start(s, take, fmt.Sprint(i)))
 				calls = append(calls, h.next(t))
 			}
@@ -309,13 +308,13 @@ func TestResetIsOneCommandForEachTag(t *testing.T) {
 	}
 }
 
-// TestPlacesOfThoseWhoGaveUpDoNotPileUp: while calls hang, callers of new keys come and
+// TestQueuesOfThoseWhoGaveUpDoNotPileUp: while calls hang, callers of new keys come and
 // leave, each twice.
-func TestPlacesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
-	heldApart(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+func TestQueuesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
+	onCluster(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 		var callers []*caller
-		var calls []*heldCall
-		for i := range maxFlying {
+		var calls []*manualCall
+		for i := range maxCalls {
 			callers = append(callers, start(s, true, fmt.Sprint(i)))
 			calls = append(calls, h.next(t))
 		}
@@ -329,8 +328,8 @@ func TestPlacesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if known, held := len(s.takes.places.known), len(s.takes.places.held); known > maxFlying+4 || held > 4 {
-			t.Errorf("%d places are known, %d held, for %d calls and one caller", known, held, maxFlying)
+		if waiting := s.Stats().Waiting; waiting != 1 {
+			t.Errorf("%d groups wait, of one caller", waiting)
 		}
 		h.none(t)
 		calls[0].admit()
@@ -340,10 +339,6 @@ func TestPlacesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
 		}
 		for _, c := range append(callers, stays) {
 			c.wantAdmitted(t, c.ops[0].Key)
-		}
-		synctest.Wait()
-		if p := &s.takes.places; len(p.known) != 0 || len(p.held) != 0 || len(p.spare) > maxSpare {
-			t.Errorf("at rest %d places are known, %d held, %d spare", len(p.known), len(p.held), len(p.spare))
 		}
 	})
 }

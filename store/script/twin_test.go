@@ -79,9 +79,9 @@ func TestTwinsDecideAndStoreAsGoDoes(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		for _, kind := range kindsUnderTest {
 			t.Run(kind.name, func(t *testing.T) {
-				w, clock := dialWire(t, server), &handClock{}
+				w, clock := dialWire(t, server), &manualClock{}
 				plain, debug := open(t, w, &Options{Clock: clock}), open(t, w, &Options{Clock: clock})
-				debugBuild(t, debug)
+				debugBuild(debug)
 				run, name := 0, t.Name()
 				rapid.Check(t, func(t *rapid.T) {
 					run++
@@ -99,7 +99,7 @@ func TestTwinsDecideAndStoreAsGoDoes(t *testing.T) {
 // everything admits all that the histories ask of it, whatever the clock does.
 var everything = algorithm.Must(algorithm.NewTokenBucket(algorithm.Rate{Units: algorithm.MaxUnits, Per: time.Hour}, algorithm.MaxUnits))
 
-func twinHistory(t *rapid.T, w *wire, s *Store, clock *handClock, build func(algorithm.Rate, int64) (algorithm.Algorithm, error), key string) {
+func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(algorithm.Rate, int64) (algorithm.Algorithm, error), key string) {
 	ctx := context.Background()
 	a := drawAlgorithm(t, build)
 	var state algorithm.State

@@ -16,7 +16,7 @@ func TestNamesInALuaOfAUserAreItsOwn(t *testing.T) {
 		for i, name := range []string{"call", "try", "sub", "match", "find", "floor", "max", "format", "text", "number", "muldiv", "clock", "get", "put", "expiry", "theirs", "key", "verdict", "kinds", "all"} {
 			s := open(t, w, &Options{
 				Prefix: fmt.Sprintf("%d:", i),
-				Clock:  &handClock{at: 5},
+				Clock:  &manualClock{at: 5},
 				Scripts: []Source{{
 					Kind:    constant{}.Spec().Kind,
 					Lua:     "local function " + name + "() return 1 end\nlocal function decide(state, now) return " + name + "() == 1, '1 2', 1000000 end",
@@ -27,11 +27,11 @@ func TestNamesInALuaOfAUserAreItsOwn(t *testing.T) {
 			if _, err := s.Check(t.Context()); err != nil {
 				t.Errorf("%s: check: %v", name, err)
 			}
-			lone := together(t, &s.takes, oneOp("lone", constant{}))[0]
-			if lone.Err != nil || !lone.Committed {
-				t.Errorf("%s, alone: %+v", name, lone)
+			single := together(t, &s.takes, oneOp("single", constant{}))[0]
+			if single.Err != nil || !single.Committed {
+				t.Errorf("%s, alone: %+v", name, single)
 			}
-			slot := oneOp("lone", constant{})[0].Slot
+			slot := oneOp("single", constant{})[0].Slot
 			if got := stored(w, s.name(&slot), constant{}.Spec().Kind); got != "1 2" {
 				t.Errorf("%s, alone: stored is %q", name, got)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -41,37 +42,13 @@ func (t *timed) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant,
 
 // Reset implements store.Store.
 func (t *timed) Reset(ctx context.Context, slots []store.Slot) error {
-	return inTime(ctx, t.timeout, func(ctx context.Context) error { return t.Store.Reset(ctx, slots) })
+	return t.counters.failed(deadline.Call(ctx, t.timeout, func(ctx context.Context) error { return t.reset(ctx, slots) }))
 }
 
-// lateError is the error of a call that was given up after timeout.
-type lateError time.Duration
-
-func (e lateError) Error() string { return fmt.Sprintf("no answer within %v", time.Duration(e)) }
-
-// Unwrap is the error of a context that ends after a time.
-func (e lateError) Unwrap() error { return context.DeadlineExceeded }
-
-// unsent is the error of a caller that left before anything was sent.
-func unsent(verb string, left error) error {
-	if late := lateError(0); errors.As(left, &late) {
-		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrUnavailable, late)
+// notSentInTime is the error of a caller that left before anything was sent.
+func notSentInTime(verb string, left error) error {
+	if exceeded := deadline.Exceeded(0); errors.As(left, &exceeded) {
+		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrUnavailable, exceeded)
 	}
 	return left
-}
-
-// inTime runs f with a context that ends after timeout, if that is not 0.
-func inTime(ctx context.Context, timeout time.Duration, f func(ctx context.Context) error) error {
-	if timeout == 0 {
-		return f(ctx)
-	}
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := f(within)
-	ended := over(within)
-	ours := ended != nil && over(ctx) == nil && errors.Is(err, ended)
-	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
-		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, lateError(timeout), err)
-	}
-	return err
 }

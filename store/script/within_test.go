@@ -15,7 +15,7 @@ import (
 // the client library or is still to be sent, and the error says which.
 func TestTimeOutEndsTheWait(t *testing.T) {
 	for _, take := range []bool{true, false} {
-		held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+		onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 			in := store.FeaturesOf(s).Within(time.Second)
 			began := time.Now()
 			sent := start(in, take, "sent")
@@ -54,7 +54,7 @@ func TestTimeOutEndsTheWait(t *testing.T) {
 // TestContextOfTheCallerEndsATimedWait: its error is that of the context, not of the
 // time-out.
 func TestContextOfTheCallerEndsATimedWait(t *testing.T) {
-	held(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
 		in := store.FeaturesOf(s).Within(time.Second)
 		sent := start(in, true, "sent")
 		call := h.next(t)
@@ -69,7 +69,7 @@ func TestContextOfTheCallerEndsATimedWait(t *testing.T) {
 
 // TestTimeOutOfWhatIsNotShared: a Reset and an algorithm without Lua have it too.
 func TestTimeOutOfWhatIsNotShared(t *testing.T) {
-	held(t, nil, func(t *testing.T, s *Store, h *heldClient) {
+	onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
 		in := store.FeaturesOf(s).Within(time.Second)
 		for name, one := range map[string]struct {
 			call func() error
@@ -97,7 +97,7 @@ func TestTimeOutOfWhatIsNotShared(t *testing.T) {
 // TestTimedStoreDecidesAlike: on a server, with and without.
 func TestTimedStoreDecidesAlike(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
-		s := open(t, dialWire(t, server), &Options{Clock: &handClock{at: 5}})
+		s := open(t, dialWire(t, server), &Options{Clock: &manualClock{at: 5}})
 		in := store.FeaturesOf(s).Within(time.Minute)
 		for i := range 12 {
 			on := []store.Store{s, in}[i%2]

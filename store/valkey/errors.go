@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -28,7 +28,7 @@ func meaning(ctx context.Context, err error, passed bool) error {
 		// their way when it gives them up.
 		errors.Is(err, valkey.ErrClosing) && !passed:
 		return unavailable(err)
-	case isContext(err) && !over(ctx):
+	case isContext(err) && deadline.Over(ctx) == nil:
 		// The deadline of another caller ended a connection that was shared.
 		// That is not the end of this caller's context, and must not match it.
 		return fmt.Errorf("valkeystore: the connection was given up: %v", err)
@@ -43,10 +43,4 @@ func unavailable(err error) error {
 
 func isContext(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// over says whether ctx has ended, or its deadline has passed already.
-func over(ctx context.Context) bool {
-	deadline, has := ctx.Deadline()
-	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }

@@ -3,6 +3,7 @@
 -- KEYS[1]  a stored name that no slot has
 -- reply    a line for each command that failed: its name, ': ' and the error
 -- Go       Store.Check in check.go
+local try = redis.pcall
 local key, failed = KEYS[1], {}
 local function attempt(command, ...)
   local reply = try(command, ...)

@@ -6,6 +6,17 @@
 -- reply  the instant, then for each key a newline and '-' (none), '!' (of another
 --        type), or '=', the length of the state, ':' and the state
 -- Go     comparison.read in cas.go
+local call = redis.call
+local try = redis.pcall
+
+--- include text
+
+--- include get
+
+--- include load
+
+--- include clock
+
 local _, shown = clock(ARGV[1])
 local out = { shown }
 for i = 1, #KEYS do

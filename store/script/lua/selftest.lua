@@ -4,6 +4,14 @@
 -- ARGV   a, b, m, quotient and remainder, for each case
 -- reply  '' or the number of the first case that fails
 -- Go     Store.Check in check.go
+local floor = math.floor
+
+--- include text
+
+--- include number
+
+--- include muldiv
+
 if text(1790000000123456) ~= '1790000000123456' or text(2147483647) ~= '2147483647'
   or text(2147483648) ~= '2147483648' or number('9007199254740991') ~= 9007199254740991
   or number('9007199254740992') or number('01') or number('1e3') or 9007199254740992 + 1 ~= 9007199254740992

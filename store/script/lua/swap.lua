@@ -6,13 +6,20 @@
 --        the next state in the same form ('' where it stays), its time to live in ms
 -- reply  '1' done, '0' a state has changed meanwhile
 -- Go     comparison.swap in cas.go
+local call = redis.call
+local try = redis.pcall
+
+--- include get
+
+--- include load
+
 for i = 1, #KEYS do
   local state = load(KEYS[i], ARGV[4 * i - 3])
   if (state and '=' .. state or '-') ~= ARGV[4 * i - 2] then return '0' end
 end
 for i = 1, #KEYS do
   local key, layout, px = KEYS[i], ARGV[4 * i - 3], ARGV[4 * i]
-  local verb, next = sub(ARGV[4 * i - 1], 1, 1), sub(ARGV[4 * i - 1], 2)
+  local verb, next = string.sub(ARGV[4 * i - 1], 1, 1), string.sub(ARGV[4 * i - 1], 2)
   if verb == '-' then
     call('DEL', key)
   elseif verb == '=' and layout == 'string' then

@@ -10,28 +10,28 @@ do
     if type(s) ~= 'string' then return false end
     local place = 1
     for _ = 1, 4 do
-      local sign, digits = match(s, '^(-?)(%d+)', place)
+      local sign, digits = string.match(s, '^(-?)(%d+)', place)
       local n = digits and number(digits)
       if not n or n == 0 and sign ~= '' then return false end
       place = place + #sign + #digits
       if place > #s then return true end
-      if sub(s, place, place) ~= ' ' then return false end
+      if string.sub(s, place, place) ~= ' ' then return false end
       place = place + 1
     end
     return false
   end
 
   decide = function(state, ...)
-    if state and not isState(state) then return nil end
-    local done, admitted, next, reset = pcall(theirs, state, ...)
-    if not done then return nil, '?' end
-    if admitted == nil then return nil end
-    if type(admitted) ~= 'boolean' then return nil, '?' end
-    if next == nil then return admitted end
-    if not admitted or next ~= '' and not isState(next) or type(reset) ~= 'number'
-      or not (reset >= 0 and reset <= 9007199254740991) then
-      return nil, '?'
+    if state and not isState(state) then return '!' end
+    local done, admitted, after, life = pcall(theirs, state, ...)
+    if not done then return '?' end
+    if admitted == nil then return '!' end
+    if type(admitted) ~= 'boolean' then return '?' end
+    if after == nil then return admitted and '+' or '-' end
+    if not admitted or after ~= '' and not isState(after) or type(life) ~= 'number'
+      or not (life >= 0 and life <= 9007199254740991) then
+      return '?'
     end
-    return true, next, reset
+    return '+', after, life
   end
 end

@@ -1,0 +1,127 @@
+package script
+
+import (
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// coalesced is a group, or several that ask one slot for the same, with nobody in
+// between who asks the slot for something else: concurrent callers of a hot key. The
+// script decides them together, and the answer of each follows from the state before the
+// first.
+type coalesced struct {
+	first, last *pending // a chain, by pending.next
+	count       int
+	together    bool // the script gets them as several
+}
+
+// coalesce makes the groups of the call coalesced ones.
+func (c *call) coalesce() {
+	c.coalesced = c.coalesced[:0]
+	for _, g := range c.Groups {
+		p := g.Value
+		p.next = nil
+		if i, known := c.last[p.names[0]]; known && c.coalesces(&c.coalesced[i], p) {
+			r := &c.coalesced[i]
+			r.last.next, r.last, r.count = p, p, r.count+1
+			r.together = c.takes
+			continue
+		}
+		for _, name := range p.names {
+			c.last[name] = len(c.coalesced)
+		}
+		c.coalesced = append(c.coalesced, coalesced{first: p, last: p, count: 1})
+	}
+}
+
+// coalesces reports whether p can join r, the last that touches the first slot of p.
+//
+// Those that take are decided together as one of n times the cost. A log has an entry
+// for each, and a bound on the Delay is one for each.
+func (c *call) coalesces(r *coalesced, p *pending) bool {
+	q := r.first
+	if len(p.ops) != 1 || len(q.ops) != 1 || p.limits[0] != q.limits[0] || p.ops[0].Request != q.ops[0].Request {
+		return false
+	}
+	if !c.takes {
+		return true
+	}
+	source, asked := p.limits[0].source, p.ops[0].Request
+	return !source.custom && !source.log && asked.MaxDelay == 0 && asked.Cost <= math.MaxInt64/int64(r.count+1)
+}
+
+// sum is what the groups of r ask for together.
+func (r *coalesced) sum() algorithm.Request {
+	return algorithm.Request{Cost: r.first.ops[0].Request.Cost * int64(r.count)}
+}
+
+// each are the groups of r. A group belongs to its caller as soon as it is answered.
+func (r *coalesced) each() iter.Seq[*pending] {
+	return func(yield func(*pending) bool) {
+		for p := r.first; p != nil; {
+			next := p.next
+			if !yield(p) {
+				return
+			}
+			p = next
+		}
+	}
+}
+
+// decode answers the groups of r.
+func (r *coalesced) decode(at algorithm.Instant, reply string) {
+	if r.together && reply != "" {
+		switch reply[0] {
+		case '*':
+			r.step(at, reply[1:])
+			return
+		case '+', '-':
+			reply = "" // says nothing of several
+		}
+	}
+	for p := range r.each() {
+		p.guard(func() { p.inBatch(at, reply) })
+	}
+}
+
+// step answers groups that were decided together, from the number of those admitted
+// and the state before the first.
+func (r *coalesced) step(at algorithm.Instant, reply string) {
+	count, text, found := strings.Cut(reply, ",")
+	admitted, err := parseWhole(count)
+	if !found || err != nil || admitted > int64(r.count) {
+		for p := range r.each() {
+			p.answer(0, false, p.garbled())
+		}
+		return
+	}
+	var state algorithm.State
+	if panicked := recoverFrom(func() { state, err = r.first.readState(0, text) }); panicked != nil {
+		for p := range r.each() {
+			p.panics(panicked)
+		}
+		return
+	}
+	for p := range r.each() {
+		verdict := byte('-')
+		if admitted > 0 {
+			admitted, verdict = admitted-1, '+'
+		}
+		p.guard(func() {
+			if err != nil {
+				p.answer(0, false, p.unreadable(0, verdict, err))
+				return
+			}
+			p.before = append(p.before[:0], state)
+			if err := p.step(at, verdict); err != nil {
+				p.answer(0, false, err)
+				return
+			}
+			state = p.after[0] // the same if denied
+			p.answer(at, verdict == '+', nil)
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package script
+
+import (
+	"context"
+	"time"
+
+	"github.com/weirgo/weir/store"
+)
+
+// callContext is the context of a call to the server: it has the deadline of
+// Options.Timeout, and nothing of the callers. A client library may end a whole
+// connection with a call that it gives up, and others of the store may be on it: one
+// caller who leaves must not take them along. It is never cancelled: a Client has
+// to look at the deadline.
+type callContext struct {
+	context.Context
+	until time.Time
+}
+
+// callContext returns the context of a call that is sent now.
+func (s *Store) callContext() context.Context {
+	return &callContext{context.Background(), time.Now().Add(s.opts.Timeout)}
+}
+
+// Deadline implements context.Context.
+func (c *callContext) Deadline() (time.Time, bool) { return c.until, true }
+
+// within runs f for one caller, who does not wait for it beyond its ctx.
+func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string, error)) (reply string, err error) {
+	if !s.begin() {
+		return "", notSent{store.ErrClosed}
+	}
+	if ctx.Done() == nil {
+		defer s.calls.Done()
+		return f(s.callContext())
+	}
+	type answer struct {
+		reply    string
+		err      error
+		panicked *recovered
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer s.calls.Done()
+		var a answer
+		a.panicked = recoverFrom(func() { a.reply, a.err = f(s.callContext()) })
+		answered <- a
+	}()
+	select {
+	case a := <-answered:
+		if a.panicked != nil {
+			panic(a.panicked)
+		}
+		return a.reply, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// begin counts a call that Close has to wait for, and that ends with calls.Done; it
+// refuses once the store is closed.
+func (s *Store) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed.Load() {
+		return false
+	}
+	s.calls.Add(1)
+	return true
+}

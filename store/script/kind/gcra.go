@@ -1,0 +1,7 @@
+package kind
+
+import "github.com/weirgo/weir/algorithm"
+
+func gcra() Kind {
+	return Kind{Name: algorithm.KindGCRA, File: "gcra", Limit: burstTime, Request: costTime}
+}

@@ -1,0 +1,9 @@
+-- gcra/1, state "w [f units]": the theoretical arrival time.
+-- Go: GCRA.StepInPlace in algorithm/gcra.go.
+--
+-- full, full_part  burst × T, as whole µs and part / units
+-- units            the limit in lowest terms
+-- whole, part      cost × T
+--- decide full, full_part, units, whole, part
+--- include schedule_debt
+--- include schedule_take

@@ -1,0 +1,70 @@
+// Package kind holds what scripts on a server need to know of each built-in algorithm:
+// beside NAME.go, with the numbers that its Lua is called with, lies NAME.lua, which
+// decides as the Go function does. An algorithm of a user brings both in a
+// script.Source.
+//
+// What follows from cost and parameters alone is computed here, once, with 128 bits,
+// and not on the server. By the bounds of algorithm.Rate every number is below 2^53.
+package kind
+
+import (
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
+)
+
+//go:generate go run ../../../internal/generate/list -type Kind -func All -out kinds_generated.go
+
+// Kind is what scripts need to know of the algorithms of one kind.
+type Kind struct {
+	// Name is their Spec().Kind.
+	Name string
+	// File is the name of the file of Lua, without ".lua".
+	File string
+	// Limit appends the numbers of a limit: always the same count.
+	Limit func(a algorithm.Algorithm, numbers []int64) []int64
+	// Request appends the numbers of a request: always the same count.
+	Request func(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64
+}
+
+// count is the cost, where it is impossible cut down to one that is too.
+func count(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	return append(numbers, min(r.Cost, capacity(a.Spec().Params)+1))
+}
+
+// capacity is the largest cost that can ever be admitted.
+func capacity(p [4]int64) int64 {
+	if p[2] != 0 {
+		return p[2] // burst or capacity
+	}
+	return p[0]
+}
+
+// window is the limit and the period.
+func window(a algorithm.Algorithm, numbers []int64) []int64 {
+	p := a.Spec().Params
+	return append(numbers, p[0], p[1])
+}
+
+// burstTime is burst × T as whole µs and a numerator over the limit in lowest terms,
+// and that limit.
+func burstTime(a algorithm.Algorithm, numbers []int64) []int64 {
+	p := a.Spec().Params
+	units, per := exact.Lowest(p[0], p[1])
+	whole, part := exact.MulDiv(p[2], per, units)
+	return append(numbers, whole, part, units)
+}
+
+// costTime is cost × T, as burstTime.
+func costTime(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	p := a.Spec().Params
+	units, per := exact.Lowest(p[0], p[1])
+	whole, part := exact.MulDiv(min(r.Cost, p[2]+1), per, units)
+	return append(numbers, whole, part)
+}
+
+// micros is a duration in µs, cut down to what Lua can hold.
+func micros(d time.Duration) int64 {
+	return min(int64(d/time.Microsecond), algorithm.MaxWord)
+}

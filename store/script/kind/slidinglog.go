@@ -1,0 +1,7 @@
+package kind
+
+import "github.com/weirgo/weir/algorithm"
+
+func slidingLog() Kind {
+	return Kind{Name: algorithm.KindSlidingLog, File: "slidinglog", Limit: window, Request: count}
+}

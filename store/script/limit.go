@@ -1,0 +1,141 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+)
+
+// source is a Source in use.
+type source struct {
+	Source
+	index  int // in a batch, counted from 1
+	custom bool
+	log    bool     // the state is a list
+	single *program // for one op
+	once   sync.Once
+	count  int // of all the numbers of a call; set by once
+}
+
+// sourcesOf returns the sources of the built-in kinds and those of a user, by kind, and
+// the latter in order.
+func sourcesOf(own []Source) (byKind map[string]*source, custom []*source, err error) {
+	byKind = make(map[string]*source)
+	for i, k := range kinds {
+		family, _ := algorithm.FamilyOf(k.Name)
+		byKind[k.Name] = &source{
+			Source: Source{Kind: k.Name, Limit: k.Limit, Request: k.Request},
+			index:  i + 1, log: family.Log, single: k.program,
+		}
+	}
+	for i, one := range own {
+		field := fmt.Sprintf("Scripts[%d]", i)
+		if one.Kind == "" || one.Lua == "" {
+			return nil, nil, refuse(field, strconv.Quote(one.Kind), "a Source with Kind and Lua")
+		}
+		if byKind[one.Kind] != nil {
+			return nil, nil, refuse(field+".Kind", strconv.Quote(one.Kind), "a kind without Lua so far")
+		}
+		if one.Request == nil {
+			one.Request = plainRequest
+		}
+		if one.Limit == nil {
+			one.Limit = plainLimit
+		}
+		s := &source{Source: one, index: len(kinds) + i + 1, custom: true, single: userProgram(one.Lua)}
+		byKind[one.Kind], custom = s, append(custom, s)
+	}
+	return byKind, custom, nil
+}
+
+// plainLimit are the parameters as they are.
+func plainLimit(a algorithm.Algorithm, numbers []int64) []int64 {
+	p := a.Spec().Params
+	return append(numbers, p[:]...)
+}
+
+// plainRequest are the cost and the MaxDelay in µs, each cut down to what Lua can hold.
+func plainRequest(_ algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	return append(numbers, min(r.Cost, algorithm.MaxWord), min(int64(r.MaxDelay/time.Microsecond), algorithm.MaxWord))
+}
+
+// prepared is what a limit adds to the calls of its ops.
+type prepared struct {
+	source *source
+	limit  []string // the numbers of Limit
+	unit   []string // all numbers of a request of cost 1
+}
+
+// maxNumbers is how many numbers a call can have.
+const maxNumbers = 8
+
+// numbers returns all the numbers of a call, as text.
+func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string, error) {
+	if r == (algorithm.Request{Cost: 1}) && p.unit != nil {
+		return p.unit, nil
+	}
+	var room [maxNumbers]int64
+	wanted := p.source.Request(a, r, room[:0])
+	all := append(make([]string, 0, len(p.limit)+len(wanted)), p.limit...)
+	for _, n := range wanted {
+		all = append(all, strconv.FormatInt(n, 10))
+	}
+	p.source.once.Do(func() { p.source.count = len(all) })
+	if len(all) > maxNumbers {
+		return nil, &store.InputError{
+			Op: -1, Field: "Source " + p.source.Kind, Value: fmt.Sprintf("%d numbers", len(all)),
+			Allowed: fmt.Sprintf("at most %d", maxNumbers),
+		}
+	}
+	if len(all) != p.source.count {
+		return nil, &store.InputError{
+			Op: -1, Field: "Source " + p.source.Kind, Value: fmt.Sprintf("%d numbers", len(all)),
+			Allowed: fmt.Sprintf("the same count always, %d at first", p.source.count),
+		}
+	}
+	return all, nil
+}
+
+// limits remembers what was prepared.
+type limits struct {
+	mu    sync.RWMutex
+	known map[algorithm.Spec]*prepared
+}
+
+// maxPrepared bounds what is remembered: a program that makes up limits anew for
+// every request must not grow without end.
+const maxPrepared = 10_000
+
+// prepare returns what the calls of an algorithm need; nil where it has no Lua.
+func (s *Store) prepare(a algorithm.Algorithm) (*prepared, error) {
+	spec := a.Spec()
+	s.limits.mu.RLock()
+	p := s.limits.known[spec]
+	s.limits.mu.RUnlock()
+	if p != nil {
+		return p, nil
+	}
+	from := s.byKind[spec.Kind]
+	if from == nil {
+		return nil, nil
+	}
+	p = &prepared{source: from}
+	for _, n := range from.Limit(a, nil) {
+		p.limit = append(p.limit, strconv.FormatInt(n, 10))
+	}
+	var err error
+	if p.unit, err = p.numbers(a, algorithm.Request{Cost: 1}); err != nil {
+		return nil, err
+	}
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	if len(s.limits.known) >= maxPrepared {
+		clear(s.limits.known)
+	}
+	s.limits.known[spec] = p
+	return p, nil
+}
