@@ -1,0 +1,231 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+var gcra = algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(5), 5))
+
+func opsFor(key string) []store.Op {
+	return []store.Op{{Slot: store.Slot{Key: key, Limit: "l", Algorithm: gcra}, Request: algorithm.Request{Cost: 1}}}
+}
+
+func newMemory(t *testing.T) *memorystore.Store {
+	t.Helper()
+	s, err := memorystore.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// noting is a wrapper that writes down what it sees.
+func noting(inner store.Store, name string, seen *[]string) store.Store {
+	note := func(what string) { *seen = append(*seen, name+" "+what) }
+	return store.Wrap(inner, store.Hooks{
+		Apply: func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
+			note("apply " + ops[0].Key)
+			return next(ctx, ops)
+		},
+		Peek: func(ctx context.Context, ops []store.Op, next store.PeekFunc) (algorithm.Instant, error) {
+			note("peek " + ops[0].Key)
+			return next(ctx, ops)
+		},
+		Reset: func(ctx context.Context, slots []store.Slot, next func(context.Context, []store.Slot) error) error {
+			note("reset " + slots[0].Key)
+			return next(ctx, slots)
+		},
+		Close: func() error { note("close"); return nil },
+	})
+}
+
+func TestWrapRunsHooksFromTheOutside(t *testing.T) {
+	var seen []string
+	s := noting(noting(newMemory(t), "inner", &seen), "outer", &seen)
+	ctx := context.Background()
+	ops := opsFor("a")
+	if _, committed, err := s.Apply(ctx, ops); err != nil || !committed || ops[0].Outcome.Remaining != 4 {
+		t.Errorf("Apply: %t, %v, %+v", committed, err, ops[0].Outcome)
+	}
+	if _, err := s.Peek(ctx, ops); err != nil || ops[0].Outcome.Remaining != 3 {
+		t.Errorf("Peek: %v, %+v", err, ops[0].Outcome)
+	}
+	bound, err := store.FeaturesOf(s).Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, at, err := bound.Apply(ctx, "b", algorithm.Request{Cost: 2}); err != nil || !o.Allowed || o.Remaining != 3 || at == 0 {
+		t.Errorf("Bound.Apply: %+v at %v, %v", o, at, err)
+	}
+	if o, _, err := bound.Peek(ctx, "b", algorithm.Request{Cost: 4}); err != nil || o.Allowed {
+		t.Errorf("Bound.Peek: %+v, %v", o, err)
+	}
+	if err := s.Reset(ctx, []store.Slot{ops[0].Slot}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	want := []string{
+		"outer apply a", "inner apply a", "outer peek a", "inner peek a", "outer apply b", "inner apply b",
+		"outer peek b", "inner peek b", "outer reset a", "inner reset a", "inner close", "outer close",
+	}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen %q,\nwant %q", seen, want)
+	}
+	if _, _, err := bound.Apply(ctx, "b", algorithm.Request{Cost: 1}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("the wrapped store is open after Close: %v", err)
+	}
+}
+
+func TestWrapWithoutHooksPassesCallsOn(t *testing.T) {
+	s := store.Wrap(newMemory(t), store.Hooks{})
+	f := store.FeaturesOf(s)
+	if f.Bind == nil || !f.NoIO || f.Names == nil || f.Within != nil {
+		t.Errorf("features %+v", f)
+	}
+	bound, err := f.Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want := int64(4); want >= 3; want-- {
+		if o, _, err := bound.Apply(context.Background(), "a", algorithm.Request{Cost: 1}); err != nil || o.Remaining != want {
+			t.Errorf("%+v, %v", o, err)
+		}
+	}
+	if _, err := f.Bind("l", nil); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("Bind without an algorithm: %v", err)
+	}
+}
+
+// TestHookMayAnswerOrAskForOthers: a cache answers without a call, and a hook that puts
+// another op in place of the bound one gets the answer of that op.
+func TestHookMayAnswerOrAskForOthers(t *testing.T) {
+	inner := newMemory(t)
+	denied := algorithm.Outcome{Limit: 5, RetryAfter: time.Second}
+	s := store.Wrap(inner, store.Hooks{Apply: func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
+		switch ops[0].Key {
+		case "cached":
+			ops[0].Outcome = denied
+			return 7, false, nil
+		case "down":
+			return 0, false, store.ErrUnavailable
+		}
+		other := slices.Clone(ops)
+		other[0].Limit = "other"
+		at, committed, err := next(ctx, other)
+		ops[0].Outcome = other[0].Outcome
+		return at, committed, err
+	}})
+	bound, err := store.FeaturesOf(s).Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if o, at, err := bound.Apply(ctx, "cached", algorithm.Request{Cost: 1}); err != nil || o != denied || at != 7 {
+		t.Errorf("%+v at %v, %v", o, at, err)
+	}
+	if o, _, err := bound.Apply(ctx, "down", algorithm.Request{Cost: 1}); !errors.Is(err, store.ErrUnavailable) || o != (algorithm.Outcome{}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, _, err := bound.Apply(ctx, "a", algorithm.Request{Cost: 1}); err != nil || o.Remaining != 4 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	ops := opsFor("a")
+	if _, err := inner.Peek(ctx, ops); err != nil || ops[0].Outcome.Remaining != 4 {
+		t.Errorf("the bound limit was charged: %+v, %v", ops[0].Outcome, err)
+	}
+}
+
+// withTimeout is a store with the feature Within alone.
+type withTimeout struct {
+	store.Store
+	err error
+}
+
+func (w *withTimeout) Features() store.Features {
+	return store.Features{Owner: w, Within: func(timeout time.Duration) store.Store {
+		return failing{w.Store, timeout}
+	}}
+}
+
+type failing struct {
+	store.Store
+	timeout time.Duration
+}
+
+func (f failing) Apply(context.Context, []store.Op) (algorithm.Instant, bool, error) {
+	return 0, false, errors.New(f.timeout.String())
+}
+
+func TestWrapKeepsHooksWithATimeout(t *testing.T) {
+	var seen []string
+	f := store.FeaturesOf(noting(&withTimeout{Store: newMemory(t)}, "hook", &seen))
+	if f.Within == nil || f.Bind != nil || f.NoIO {
+		t.Fatalf("features %+v", f)
+	}
+	if _, _, err := f.Within(time.Second).Apply(context.Background(), opsFor("a")); err == nil || err.Error() != "1s" {
+		t.Errorf("the store within a second answers %v", err)
+	}
+	if !slices.Equal(seen, []string{"hook apply a"}) {
+		t.Errorf("seen %q", seen)
+	}
+}
+
+func TestHooksThatDoIONeedATimeout(t *testing.T) {
+	if store.FeaturesOf(store.Wrap(newMemory(t), store.Hooks{IO: true})).NoIO {
+		t.Error("NoIO in spite of a hook that does I/O")
+	}
+}
+
+// shadowing embeds a store and does something of its own.
+type shadowing struct {
+	*memorystore.Store
+	list []int // makes values of the type impossible to compare
+}
+
+func TestFeaturesOfLeavesOutThoseOfAnotherStore(t *testing.T) {
+	inner := newMemory(t)
+	if f := store.FeaturesOf(inner); f.Bind == nil || !f.NoIO {
+		t.Errorf("the store itself has %+v", f)
+	}
+	for name, s := range map[string]store.Store{
+		"an embedding pointer":  &shadowing{Store: inner},
+		"an embedding value":    shadowing{Store: inner},
+		"an embedded interface": struct{ store.Store }{inner},
+	} {
+		if f := store.FeaturesOf(s); f.Bind != nil || f.Within != nil || f.NoIO || f.Owner != nil {
+			t.Errorf("%s has the features of what it embeds: %+v", name, f)
+		}
+	}
+}
+
+func TestSlotIDTellsSlotsApart(t *testing.T) {
+	window := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(5)))
+	other := algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(7), 3))
+	base := store.Slot{Key: "k", Limit: "l", Algorithm: gcra}
+	for name, c := range map[string]struct {
+		slot store.Slot
+		same bool
+	}{
+		"equal":            {store.Slot{Key: "k", Limit: "l", Algorithm: gcra}, true},
+		"other parameters": {store.Slot{Key: "k", Limit: "l", Algorithm: other}, true},
+		"another key":      {store.Slot{Key: "K", Limit: "l", Algorithm: gcra}, false},
+		"another limit":    {store.Slot{Key: "k", Limit: "m", Algorithm: gcra}, false},
+		"another kind":     {store.Slot{Key: "k", Limit: "l", Algorithm: window}, false},
+		"parts moved":      {store.Slot{Key: "kl", Limit: "", Algorithm: gcra}, false},
+	} {
+		if same := base.ID() == c.slot.ID(); same != c.same {
+			t.Errorf("%s: same %t", name, same)
+		}
+	}
+}
