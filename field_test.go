@@ -141,16 +141,51 @@ func TestNewLimitIsInTheNextAnswer(t *testing.T) {
 
 // A shorter window took effect only after the long one had ended.
 // 3scale/APIcast #667
-func TestShorterWindowCountsAtOnce(t *testing.T) {
+func TestShorterWindowCountsImmediately(t *testing.T) {
 	clk := &movable{midnight}
 	s := newMemory(t, &memorystore.Options{Clock: clk})
 	mustAllow(t, newLimiter(t, s, parse(t, "fixed-window:5/1h"), ""), "k", 5)
 	l := newLimiter(t, s, parse(t, "fixed-window:5/1m"), "")
-	for at := 11; at <= 71; at += 10 {
+	for at := 11; at <= 61; at += 5 { // five before the minute, which is a state of its own
 		clk.at(time.Duration(at) * time.Second)
 		d := mustAllow(t, l, "k", 1)
-		if d.Allowed != (at >= 60) || d.RetryAfter > time.Minute {
+		if d.Allowed != (at <= 31 || at >= 60) || d.RetryAfter > time.Minute {
 			t.Errorf("at %d s: %+v", at, d)
+		}
+	}
+}
+
+// Two versions of a service ran side by side while a limit of 1000 an hour became one
+// of 10 a second: each call of one erased the window of the other, and 10,318 passed in
+// ten seconds. The period of a window belongs to the identity of its state, so both
+// count for themselves: at most the sum of the two.
+func TestWindowsOfTwoPeriodsDoNotEraseEachOther(t *testing.T) {
+	for _, kind := range []string{"fixed-window", "sliding-counter", "sliding-log"} {
+		clk := &movable{midnight}
+		s := newMemory(t, &memorystore.Options{Clock: clk})
+		versions := []*weir.Limiter{newLimiter(t, s, parse(t, kind+":1000/1h"), ""), newLimiter(t, s, parse(t, kind+":10/1s"), "")}
+		var passed [2]int
+		for ms := 0; ms < 10_000; ms += 5 {
+			clk.at(time.Duration(ms) * time.Millisecond)
+			for i, l := range versions {
+				passed[i] += admitted(t, l, "k", 2)
+			}
+		}
+		if passed[0] != 1000 || passed[1] > 110 || passed[1] < 90 {
+			t.Errorf("%s: %d passed at 1000/1h, and %d at 10/1s in 10 s", kind, passed[0], passed[1])
+		}
+	}
+}
+
+// The number of units of a window is no part of its identity: a limit that is raised or
+// lowered goes on from the count.
+func TestWindowOfAnotherLimitRunsOn(t *testing.T) {
+	for _, kind := range []string{"fixed-window", "sliding-counter", "sliding-log"} {
+		clk := &movable{midnight}
+		s := newMemory(t, &memorystore.Options{Clock: clk})
+		mustAllow(t, newLimiter(t, s, parse(t, kind+":10/1m"), ""), "k", 4)
+		if d := mustAllow(t, newLimiter(t, s, parse(t, kind+":7/1m"), ""), "k", 1); !d.Allowed || d.Remaining != 2 {
+			t.Errorf("%s: %+v", kind, d)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 		limiter.bound = bound
 	}
 	if limiter.names != nil {
-		if err := limiter.names.Claim(l.Name, l.Algorithm.Spec(), opts.Replaces); err != nil {
+		if err := limiter.names.Claim(l.Name, l.Algorithm, opts.Replaces); err != nil {
 			return nil, err
 		}
 	}
@@ -207,7 +207,7 @@ func (l *Limiter) Close() error {
 	if !l.closed.Swap(true) {
 		close(l.done)
 		if l.names != nil {
-			l.names.Release(l.slot.Limit, l.slot.Algorithm.Spec())
+			l.names.Release(l.slot.Limit, l.slot.Algorithm)
 		}
 	}
 	return nil

@@ -59,7 +59,8 @@ type Algorithm interface {
 	// it was; a denied request and a request of cost 0 must return s itself.
 	//
 	// Step must accept every state that it returned earlier, under the same
-	// or under other parameters of the same kind, and any order of instants:
+	// or under other parameters of the same kind and identity, and any order of
+	// instants:
 	// where the state knows a later instant than now, the later one counts.
 	//
 	// The caller guarantees 0 ≤ now ≤ MaxInstant and r.Cost ≥ 0.
@@ -148,6 +149,22 @@ type Spec struct {
 	// Params are the parameters, in an order that belongs to the kind. Those
 	// of this package use limit, period in µs, and burst or capacity.
 	Params [4]int64
+	// Identity is what of the parameters belongs to the identity of a state, as
+	// text: two algorithms of one kind with different identities have two states for
+	// one key, and a limit whose identity changes starts fresh. The window algorithms
+	// have their period here: a window of another length has no use for the counts of
+	// this one, and would erase them. "" where all parameters may change over a
+	// state; else at most 32 bytes of a-z, 0-9, '-' and '.'.
+	Identity string
+}
+
+// StoredKind returns what of s tells states apart, as it stands in stored names: Kind,
+// and "@" and Identity where there is one, such as "fixed-window/1@1m".
+func (s Spec) StoredKind() string {
+	if s.Identity == "" {
+		return s.Kind
+	}
+	return s.Kind + "@" + s.Identity
 }
 
 // Must returns a, or panics if err is not nil. It is for variables and

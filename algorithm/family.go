@@ -145,6 +145,9 @@ func (r *Registry) Parse(text string) (Algorithm, error) {
 // ValidKind reports whether kind is a name as Spec asks for it.
 func ValidKind(kind string) bool { return isName(kind, 64, "-./") }
 
+// ValidIdentity reports whether identity is one as Spec asks for it.
+func ValidIdentity(identity string) bool { return identity == "" || isName(identity, 32, "-.") }
+
 // isName reports whether text is 1 to most bytes of a-z, 0-9 and others.
 func isName(text string, most int, others string) bool {
 	if len(text) < 1 || len(text) > most {

@@ -1,23 +1,29 @@
 package algorithm
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // window holds the parameters that the three window algorithms share.
 type window struct {
 	kind          string
 	limit, period int64 // units; µs
+	identity      string
 }
 
 func newWindow(kind string, r Rate) (window, error) {
 	if err := r.check(nameOf(kind)); err != nil {
 		return window{}, err
 	}
-	return window{kind, r.Units, int64(r.Per / time.Microsecond)}, nil
+	identity := strings.Replace(formatPeriod(r.Per), "µ", "u", 1)
+	return window{kind, r.Units, int64(r.Per / time.Microsecond), identity}, nil
 }
 
-// Spec implements Algorithm. The parameters are limit and period in µs.
+// Spec implements Algorithm. The parameters are limit and period in µs; the period is
+// the identity, such as "1m" or "250us".
 func (w window) Spec() Spec {
-	return Spec{Kind: w.kind, Params: [4]int64{w.limit, w.period}}
+	return Spec{Kind: w.kind, Params: [4]int64{w.limit, w.period}, Identity: w.identity}
 }
 
 // String returns the spec as ParseSpec reads it: the name, ":" and the rate, such

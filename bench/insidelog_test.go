@@ -27,9 +27,17 @@ func logDenied(tb testing.TB, server *servertest.Server) work {
 	return allow(tb, server, "log denied", spec, false)
 }
 
+// steadyLog is a sliding log whose state is the same whatever its period.
+type steadyLog struct{ *algorithm.SlidingLog }
+
+func (l steadyLog) Spec() algorithm.Spec {
+	spec := l.SlidingLog.Spec()
+	spec.Identity = "steady"
+	return spec
+}
+
 // logAdmitted is work on a log in a steady state: with each entry that is added one
-// expires. So the period, which is no part of the state, is the time since the
-// request a thousand before.
+// expires. So the period is the time since the request a thousand before.
 func logAdmitted(tb testing.TB, server *servertest.Server) work {
 	var mu sync.Mutex
 	var last [entries]time.Time // when the last requests were made
@@ -51,7 +59,7 @@ func logAdmitted(tb testing.TB, server *servertest.Server) work {
 		if err != nil {
 			return err
 		}
-		ops := [1]store.Op{{Slot: store.Slot{Key: "log admitted", Algorithm: a}, Request: algorithm.Request{Cost: 1}}}
+		ops := [1]store.Op{{Slot: store.Slot{Key: "log admitted", Algorithm: steadyLog{a}}, Request: algorithm.Request{Cost: 1}}}
 		_, _, err = s.Apply(context.Background(), ops[:])
 		mu.Lock()
 		defer mu.Unlock()

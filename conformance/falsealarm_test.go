@@ -124,7 +124,7 @@ func openServer(t *testing.T, server *servertest.Server) func(tb testing.TB, clk
 // serverConfig looks at the values on a server, and damages them.
 func serverConfig(server *servertest.Server) *conformance.Config {
 	name := func(s store.Store, slot store.Slot) string { // of the plain keys that are looked at
-		return fmt.Sprintf("%s{%s}:%s:%s", s.(prefixed).prefix, slot.Key, slot.Algorithm.Spec().Kind, slot.Limit)
+		return fmt.Sprintf("%s{%s}:%s:%s", s.(prefixed).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
 	}
 	isLog := func(slot store.Slot) bool { return slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog }
 	return &conformance.Config{

@@ -29,7 +29,7 @@ func newPlainStore(clk store.Clock) *plainStore {
 	return &plainStore{clock: clk, states: map[place]algorithm.State{}}
 }
 
-func placeOf(s store.Slot) place { return place{s.Key, s.Limit, s.Algorithm.Spec().Kind} }
+func placeOf(s store.Slot) place { return place{s.Key, s.Limit, s.Algorithm.Spec().StoredKind()} }
 
 func (p *plainStore) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
 	return p.decide(ctx, ops, func(after map[place]algorithm.State) { maps.Copy(p.states, after) })

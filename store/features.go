@@ -90,15 +90,14 @@ type Names struct {
 }
 
 type named struct {
-	spec  algorithm.Spec
+	limit algorithm.Algorithm
 	count int
 }
 
-// Claim notes that a limit of that name was built. Where there is one of the same
-// name with another kind or other parameters, it returns an *InputError, unless
-// replaces is true: then the new one counts. Each Claim that returns nil is undone
-// by one Release.
-func (n *Names) Claim(name string, spec algorithm.Spec, replaces bool) error {
+// Claim notes that limit a was built under a name. Where there is one of the same name
+// with another Spec, it returns an *InputError, unless replaces is true: then the new
+// one counts. Each Claim that returns nil is undone by one Release.
+func (n *Names) Claim(name string, a algorithm.Algorithm, replaces bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.limits == nil {
@@ -106,13 +105,12 @@ func (n *Names) Claim(name string, spec algorithm.Spec, replaces bool) error {
 	}
 	l := n.limits[name]
 	switch {
-	case l == nil || l.spec != spec && replaces:
-		n.limits[name] = &named{spec, 1}
-	case l.spec != spec:
+	case l == nil || l.limit.Spec() != a.Spec() && replaces:
+		n.limits[name] = &named{a, 1}
+	case l.limit.Spec() != a.Spec():
 		return &InputError{
-			Op: -1, Field: "Limit.Name", Value: fmt.Sprintf("%q for %s with %v", name, spec.Kind, spec.Params),
-			Allowed: fmt.Sprintf("a name of its own: a limit of this name, %s with %v, is in use on this store; Options.Replaces lets the new one take its place",
-				l.spec.Kind, l.spec.Params),
+			Op: -1, Field: "Limit.Name", Value: fmt.Sprintf("%q for %s", name, describe(a)),
+			Allowed: fmt.Sprintf("a name of its own, since %s has this one on this store, or with Options.Replaces", describe(l.limit)),
 		}
 	default:
 		l.count++
@@ -120,12 +118,20 @@ func (n *Names) Claim(name string, spec algorithm.Spec, replaces bool) error {
 	return nil
 }
 
+// describe returns the text of a limit, or its kind and parameters.
+func describe(a algorithm.Algorithm) string {
+	if s, is := a.(fmt.Stringer); is {
+		return s.String()
+	}
+	return fmt.Sprintf("%s %v", a.Spec().Kind, a.Spec().Params)
+}
+
 // Release undoes a Claim. A limit that was replaced since is left alone.
-func (n *Names) Release(name string, spec algorithm.Spec) {
+func (n *Names) Release(name string, a algorithm.Algorithm) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l := n.limits[name]
-	if l == nil || l.spec != spec {
+	if l == nil || l.limit.Spec() != a.Spec() {
 		return
 	}
 	if l.count--; l.count == 0 {

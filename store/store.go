@@ -15,9 +15,9 @@ import (
 )
 
 // Slot says where a state lies: whom it is about, which limit, and how it is
-// decided. Slots that differ in Key, in Limit or in the kind of the algorithm
-// have separate states. The parameters of the algorithm do not belong to the
-// place: a limit whose parameters change runs on from the state it has.
+// decided. Slots that differ in Key, in Limit, or in the Kind or Identity of the
+// Spec of the algorithm have separate states. The other parameters do not belong
+// to the place: a limit whose parameters change runs on from the state it has.
 type Slot struct {
 	// Key is whom: any non-empty byte string, kept apart from every other
 	// one whatever it contains.

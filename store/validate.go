@@ -26,8 +26,8 @@ func Validate(ops []Op) error {
 	return distinct(len(ops), func(i int) *Slot { return &ops[i].Slot })
 }
 
-// ValidateSlots refuses slots without a key or an algorithm, or whose kind is
-// not a name as algorithm.Spec asks for it, and the same slot twice. No slots
+// ValidateSlots refuses slots without a key or an algorithm, or whose kind or
+// identity is not as algorithm.Spec asks for it, and the same slot twice. No slots
 // at all are fine.
 func ValidateSlots(slots []Slot) error {
 	for i := range slots {
@@ -71,8 +71,12 @@ func validateAlgorithm(i int, a algorithm.Algorithm) error {
 	if nilcheck.IsNil(a) {
 		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"}
 	}
-	if kind := a.Spec().Kind; !algorithm.ValidKind(kind) {
-		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
+	spec := a.Spec()
+	if !algorithm.ValidKind(spec.Kind) {
+		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(spec.Kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
+	}
+	if !algorithm.ValidIdentity(spec.Identity) {
+		return &InputError{i, "Slot.Algorithm identity", strconv.Quote(spec.Identity), "at most 32 of a-z, 0-9, '-', '.'"}
 	}
 	return nil
 }

@@ -66,5 +66,5 @@ func (s *serverSubject) nameOf(t conformance.TB, states store.Store, slot store.
 	if strings.ContainsAny(slot.Key+slot.Limit, "{}%:") || max(len(slot.Key), len(slot.Limit)) > 200 {
 		t.Fatalf("the name of %q is not known", slot.Key)
 	}
-	return fmt.Sprintf("%s{%s}:%s:%s", states.(*trackedStore).prefix, slot.Key, slot.Algorithm.Spec().Kind, slot.Limit)
+	return fmt.Sprintf("%s{%s}:%s:%s", states.(*trackedStore).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
 }

@@ -154,7 +154,7 @@ func (s *serverSubject) open(clk store.Clock) (store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trackedStore{Store: states, ctx: s.ctx, prefix: opts.Prefix, slots: map[slotPlace]store.Slot{}}
+	t := &trackedStore{Store: states, ctx: s.ctx, prefix: opts.Prefix, slots: map[store.SlotID]store.Slot{}}
 	s.opened = append(s.opened, t)
 	return t, nil
 }

@@ -19,13 +19,11 @@ type trackedStore struct {
 	prefix string
 
 	mu         sync.Mutex
-	slots      map[slotPlace]store.Slot
+	slots      map[store.SlotID]store.Slot
 	unanswered bool // a call may yet write
 	closed     bool
 }
 
-// slotPlace is what tells slots apart.
-type slotPlace struct{ key, limit, kind string }
 
 // Apply implements store.Store.
 func (t *trackedStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
@@ -49,7 +47,7 @@ func (t *trackedStore) remember(ops []store.Op) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, op := range ops {
-		t.slots[slotPlace{op.Key, op.Limit, op.Algorithm.Spec().Kind}] = op.Slot
+		t.slots[op.ID()] = op.Slot
 	}
 }
 

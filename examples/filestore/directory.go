@@ -21,7 +21,7 @@ import (
 // place is where a state lies. The parameters of the limit are not part of it.
 type place struct{ key, limit, kind string }
 
-func placeOf(s *store.Slot) place { return place{s.Key, s.Limit, s.Algorithm.Spec().Kind} }
+func placeOf(s *store.Slot) place { return place{s.Key, s.Limit, s.Algorithm.Spec().StoredKind()} }
 
 // record is a state that was written, as text; an empty one is gone.
 type record struct {

@@ -120,7 +120,7 @@ func (j job) do(s *serverStore) (all tally, err error) {
 	if err != nil {
 		return tally{}, err
 	}
-	l, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: a}, &weir.Options{Timeout: patience})
+	l, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: a}, &weir.Options{Timeout: patience, Replaces: true})
 	if err != nil {
 		return tally{}, err
 	}

@@ -22,7 +22,7 @@ func (s *Store) newBatch(ops []store.Op) *batch {
 	for i := range ops {
 		hash := maphash.String(s.seed, ops[i].Key)
 		b.hashes = append(b.hashes, hash)
-		b.ids = append(b.ids, s.identify(ops[i].Limit, ops[i].Algorithm.Spec().Kind))
+		b.ids = append(b.ids, s.identify(ops[i].Limit, ops[i].Algorithm.Spec()))
 		b.locks |= 1 << (hash % shards)
 	}
 	b.before = append(b.before, make([]algorithm.State, len(ops))...)

@@ -98,7 +98,7 @@ func TestOnlyAChangeRenewsTheExpiry(t *testing.T) {
 	a := algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(5), 5))
 	expiry := func() algorithm.Instant {
 		t.Helper()
-		id := s.identify("", a.Spec().Kind)
+		id := s.identify("", a.Spec())
 		for i := range s.shards {
 			for number := range s.shards[i].table.used {
 				if r := s.shards[i].table.record(number); r.key == "a" && r.name == id.name {

@@ -177,7 +177,7 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 		return err
 	}
 	for i := range slots {
-		id := s.identify(slots[i].Limit, slots[i].Algorithm.Spec().Kind)
+		id := s.identify(slots[i].Limit, slots[i].Algorithm.Spec())
 		hash := maphash.String(s.seed, slots[i].Key)
 		sh := &s.shards[hash%shards]
 		sh.mu.Lock()
@@ -226,10 +226,11 @@ type limitID struct {
 	hash uint64
 }
 
-func (s *Store) identify(limit, kind string) limitID {
-	return limitID{unique.Make(name{limit, kind}), s.nameHash(limit, kind)}
+func (s *Store) identify(limit string, spec algorithm.Spec) limitID {
+	n := name{limit, spec.Kind, spec.Identity}
+	return limitID{unique.Make(n), s.nameHash(n)}
 }
 
-func (s *Store) nameHash(limit, kind string) uint64 {
-	return maphash.String(s.seed, limit) ^ maphash.String(s.seed, kind)<<1
+func (s *Store) nameHash(n name) uint64 {
+	return maphash.String(s.seed, n.limit) ^ maphash.String(s.seed, n.kind)<<1 ^ maphash.String(s.seed, n.identity)<<2
 }

@@ -35,7 +35,7 @@ type limit struct {
 
 func (s *Store) limit(name string, a algorithm.Algorithm) limit {
 	inPlace, _ := a.(algorithm.InPlace)
-	return limit{s.identify(name, a.Spec().Kind), a, inPlace}
+	return limit{s.identify(name, a.Spec()), a, inPlace}
 }
 
 // decide answers one op in every case: a peek, a slot that is not held, an

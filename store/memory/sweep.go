@@ -62,7 +62,7 @@ func (sh *shard) drop(r *record) {
 // hash is the hash of a record, as decide works it out from a key.
 func (s *Store) hash(r *record) uint64 {
 	n := r.name.Value()
-	return maphash.String(s.seed, r.key) ^ s.nameHash(n.limit, n.kind)
+	return maphash.String(s.seed, r.key) ^ s.nameHash(n)
 }
 
 func (sh *shard) compact() {

@@ -10,7 +10,7 @@ import (
 // name is the part of a slot beside the key. Names are interned, so that a
 // record spends one word on its name and the garbage collector forgets names
 // that no record uses.
-type name struct{ limit, kind string }
+type name struct{ limit, kind, identity string }
 
 // record is one slot: 64 bytes, one cache line, and no pointer beside the key
 // to follow. A record without a key is free.

@@ -53,7 +53,7 @@ func (m *tableModel) mustAgree() {
 
 func TestTableIsAMap(t *testing.T) {
 	seed := maphash.MakeSeed()
-	names := []unique.Handle[name]{unique.Make(name{"", "gcra/1"}), unique.Make(name{"l", "gcra/1"})}
+	names := []unique.Handle[name]{unique.Make(name{kind: "gcra/1"}), unique.Make(name{limit: "l", kind: "gcra/1"})}
 	rapid.Check(t, func(t *rapid.T) {
 		// Few bits make many slots share a home or a whole hash, and clusters
 		// wrap around the end.
@@ -102,7 +102,7 @@ func TestTableIsAMap(t *testing.T) {
 // freed, so a table that breathes does not grow.
 func TestTableReusesFreedRecords(t *testing.T) {
 	var tab table
-	n := unique.Make(name{"", "gcra/1"})
+	n := unique.Make(name{limit: "", kind: "gcra/1"})
 	hash := func(i int) uint64 { return uint64(i) * 0x9e3779b97f4a7c15 }
 	key := func(i int) string { return fmt.Sprint(i) }
 	const slots = 3 * pageSize
@@ -129,7 +129,7 @@ func TestTableReusesFreedRecords(t *testing.T) {
 // of earlier pages stay where they are.
 func TestTablePagesGrowAndStay(t *testing.T) {
 	var tab table
-	n := unique.Make(name{"", "gcra/1"})
+	n := unique.Make(name{limit: "", kind: "gcra/1"})
 	var first *record
 	for i := range 2*pageSize + 1 {
 		r, number := tab.insert(uint64(i)<<32, fmt.Sprint(i), n)
@@ -154,7 +154,7 @@ func TestTablePagesGrowAndStay(t *testing.T) {
 
 func TestTableCompactsWhatIsMostlyFree(t *testing.T) {
 	var tab table
-	n := unique.Make(name{"", "gcra/1"})
+	n := unique.Make(name{limit: "", kind: "gcra/1"})
 	h := func(i int) uint64 { return uint64(i+1) * 0x9e3779b97f4a7c15 }
 	const slots = 10 * pageSize
 	for i := range slots {

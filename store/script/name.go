@@ -15,6 +15,10 @@ const longest = 200
 // appendName appends the stored name of a slot,
 //
 //	<prefix>{<tag>}<rest>:<kind>:<limit>
+//	<prefix>{<tag>}<rest>:<kind>@<identity>:<limit>
+//
+// the second where the Spec of the algorithm has an Identity, as a window has its
+// period: fixed-window/1@1m.
 //
 // Where Key holds a non-empty {t}, as a cluster looks for it, tag is t and rest is
 // Key, so that users can place keys together; otherwise tag is Key and rest is
@@ -22,7 +26,7 @@ const longest = 200
 // key lie together. {, } and % are written %7B, %7D and %25, and : in Limit is
 // written %3A: no two slots share a name, and Limit and kind are what follows the
 // last two colons. A part of more than 200 bytes is %# and its SHA-256 in hex.
-func appendName(name []byte, prefix string, slot *store.Slot, kind string) []byte {
+func appendName(name []byte, prefix string, slot store.SlotID) []byte {
 	tag, rest := slot.Key, ""
 	if t, found := hashTag(slot.Key); found {
 		tag, rest = t, slot.Key
@@ -33,7 +37,11 @@ func appendName(name []byte, prefix string, slot *store.Slot, kind string) []byt
 	name = append(name, '}')
 	name = appendPart(name, rest, false)
 	name = append(name, ':')
-	name = append(name, kind...)
+	name = append(name, slot.Kind...)
+	if slot.Identity != "" {
+		name = append(name, '@')
+		name = append(name, slot.Identity...)
+	}
 	name = append(name, ':')
 	return appendPart(name, slot.Limit, true)
 }

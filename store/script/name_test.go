@@ -23,8 +23,10 @@ func (kindOnly) Step(s algorithm.State, _ algorithm.Instant, _ algorithm.Request
 	return s, algorithm.Outcome{Allowed: true}
 }
 
+// nameOf is a stored name; kind may have an identity behind an @.
 func nameOf(prefix, key, kind, limit string) string {
-	return string(appendName(nil, prefix, &store.Slot{Key: key, Limit: limit}, kind))
+	kind, identity, _ := strings.Cut(kind, "@")
+	return string(appendName(nil, prefix, store.SlotID{Key: key, Limit: limit, Kind: kind, Identity: identity}))
 }
 
 // clusterTag is what a cluster hashes of a key, by its specification.

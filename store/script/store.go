@@ -152,12 +152,9 @@ func (s *Store) deletions(slots []store.Slot) (all [][]string) {
 }
 
 // name returns the stored name of a slot.
-func (s *Store) name(slot *store.Slot) string { return s.nameOf(slot, slot.Algorithm.Spec().Kind) }
-
-// nameOf is name where the kind is known.
-func (s *Store) nameOf(slot *store.Slot, kind string) string {
+func (s *Store) name(slot *store.Slot) string {
 	var room [256]byte
-	return string(appendName(room[:0], s.opts.Prefix, slot, kind))
+	return string(appendName(room[:0], s.opts.Prefix, slot.ID()))
 }
 
 // eval runs a script: c has room for two words, the count of keys, the keys and the

@@ -102,9 +102,9 @@ var everything = algorithm.Must(algorithm.NewTokenBucket(algorithm.Rate{Units: a
 func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(algorithm.Rate, int64) (algorithm.Algorithm, error), key string) {
 	ctx := context.Background()
 	a := drawAlgorithm(t, build)
-	var state algorithm.State
+	states := map[string]algorithm.State{} // by what tells them apart: the period of a window does
 	now := algorithm.Instant(rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "start"))
-	_, o := a.Step(state, now, algorithm.Request{})
+	_, o := a.Step(algorithm.State{}, now, algorithm.Request{})
 	for range rapid.IntRange(1, 12).Draw(t, "requests") {
 		switch rapid.IntRange(0, 9).Draw(t, "the clock") {
 		case 0:
@@ -123,6 +123,7 @@ func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(a
 		if rapid.IntRange(0, 7).Draw(t, "the limit changes at 0") == 0 {
 			a = drawAlgorithm(t, build)
 		}
+		state := states[a.Spec().StoredKind()]
 		r := algorithm.Request{}
 		switch rapid.IntRange(0, 5).Draw(t, "the cost") {
 		case 0:
@@ -157,6 +158,7 @@ func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(a
 		var want algorithm.Outcome
 		before := state
 		state, want = a.Step(state, now, r)
+		states[a.Spec().StoredKind()] = state
 		if diff := cmp.Diff(want, ops[0].Outcome); diff != "" || at != now || committed != want.Allowed {
 			t.Fatalf("%v of %v at %d on %q: committed %v at %d (-want +got):\n%s", r, a, now, before, committed, at, diff)
 		}

@@ -107,12 +107,17 @@ var (
 
 func (h *history) remember(s store.Slot) { h.used[s.ID()] = s }
 
-// slots are those of the kind that were used so far.
+// slots are those of the kind that were used so far. Where parameters of the kind
+// belong to the identity of a state, one limit has several.
 func (h *history) slots() (slots []store.Slot) {
+	listed := map[store.SlotID]bool{}
 	for _, name := range names {
-		s := world.SlotOf(h.key, name, h.a)
-		if _, found := h.used[s.ID()]; found {
-			slots = append(slots, s)
+		for _, a := range h.all {
+			s := world.SlotOf(h.key, name, a)
+			if _, found := h.used[s.ID()]; found && !listed[s.ID()] {
+				listed[s.ID()] = true
+				slots = append(slots, s)
+			}
 		}
 	}
 	return slots
