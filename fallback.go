@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -46,25 +47,25 @@ func (m FailureMode) String() string {
 
 // guard asks a store within its time-out, and answers for it where it fails.
 type guard struct {
-	store   store.Store
-	mode    FailureMode
-	local   store.Store
-	timeout time.Duration // of one call to store; 0 if it never waits
-	patient time.Duration // the same of local
+	store        store.Store
+	mode         FailureMode
+	local        store.Store
+	timeout      time.Duration // of one call to store; 0 if it never waits
+	localTimeout time.Duration // the same of local
 }
 
 func newGuard(s store.Store, o *Options) guard {
 	g := guard{mode: o.OnFailure}
-	g.store, g.timeout = patience(s, o.Timeout)
+	g.store, g.timeout = withTimeout(s, o.Timeout)
 	if o.Local != nil {
-		g.local, g.patient = patience(o.Local, o.Timeout)
+		g.local, g.localTimeout = withTimeout(o.Local, o.Timeout)
 	}
 	return g
 }
 
-// patience returns a store and how long its calls may take: 0 for one that never waits,
+// withTimeout returns a store and how long its calls may take: 0 for one that never waits,
 // and for one that watches the time itself.
-func patience(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
+func withTimeout(s store.Store, timeout time.Duration) (store.Store, time.Duration) {
 	f := store.FeaturesOf(s)
 	if f.NoIO {
 		return s, 0
@@ -89,7 +90,7 @@ func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorith
 
 // call is one call to a store, with the time-out.
 func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
-	within, cancel := withTimeout(ctx, timeout)
+	within, cancel := deadline.Within(ctx, timeout)
 	defer cancel()
 	if take {
 		at, committed, err = s.Apply(within, ops)
@@ -97,47 +98,20 @@ func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store
 		at, err = s.Peek(within, ops)
 		committed = allAllowed(ops)
 	}
-	return at, committed, late(ctx, within, timeout, err)
+	return at, committed, deadline.Explain(ctx, within, timeout, err)
 }
 
 // reset forgets slots, in the local store as well.
 func (g *guard) reset(ctx context.Context, slots []store.Slot) error {
 	err := reset(ctx, g.store, g.timeout, slots)
 	if g.local != nil {
-		err = errors.Join(err, reset(ctx, g.local, g.patient, slots))
+		err = errors.Join(err, reset(ctx, g.local, g.localTimeout, slots))
 	}
 	return err
 }
 
 func reset(ctx context.Context, s store.Store, timeout time.Duration, slots []store.Slot) error {
-	within, cancel := withTimeout(ctx, timeout)
-	defer cancel()
-	return late(ctx, within, timeout, s.Reset(within, slots))
-}
-
-// withTimeout is context.WithTimeout, without one where timeout is 0.
-func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout == 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, timeout)
-}
-
-// late gives the error of a call that our own time-out ended its meaning. By
-// the contract of a store nothing was changed, unless it says otherwise.
-func late(ctx, within context.Context, timeout time.Duration, err error) error {
-	ours := ctx.Err() == nil && isOver(within) && !isOver(ctx) && errors.Is(err, context.DeadlineExceeded)
-	if ours && !errors.Is(err, store.ErrOutcomeUnknown) {
-		return fmt.Errorf("%w: no answer within %v: %w", store.ErrUnavailable, timeout, err)
-	}
-	return err
-}
-
-// isOver reports whether a context has ended, or is about to: its deadline shows before
-// its timer fires.
-func isOver(ctx context.Context) bool {
-	until, has := ctx.Deadline()
-	return ctx.Err() != nil || has && !time.Now().Before(until)
+	return deadline.Call(ctx, timeout, func(ctx context.Context) error { return s.Reset(ctx, slots) })
 }
 
 // fallback answers in place of the store, which failed with err, or returns err
@@ -151,7 +125,7 @@ func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err err
 		return 0, false, nil, err
 	}
 	if g.mode == FailLocal {
-		at, committed, localErr := call(ctx, g.local, g.patient, ops, take)
+		at, committed, localErr := call(ctx, g.local, g.localTimeout, ops, take)
 		if localErr != nil {
 			return 0, false, nil, errors.Join(localErr, err)
 		}

@@ -72,7 +72,7 @@ var rules = []rule{
 			"gonum.org/v1/plot"}, "the command's libraries stay out of the library's module"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
-	{"", []string{"algorithm", "store", "internal/nilcheck"}, nil, "the root package works with any store, so it knows none"},
+	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
 }
 
 // banned are imports that the whole library does without.
