@@ -76,6 +76,11 @@ type Config struct {
 	// it states go when the store sees fit.
 	Sweep func(t TB, s store.Store)
 
+	// Seen is for a decorator of stores: it returns how many calls of Apply and
+	// Peek its own code has seen, on whatever path they came. Without it nobody
+	// knows whether a Bound or a time-out leads past that code.
+	Seen func(t TB, s store.Store) int64
+
 	// Size returns how many bytes the store takes up. BenchmarkStore reports
 	// bytes per key where it is set.
 	Size func(t TB, s store.Store) int64
@@ -121,6 +126,9 @@ func (cfg *Config) internal() *world.Config {
 	}
 	if cfg.Sweep != nil {
 		c.Sweep = func(t world.TB, s store.Store) { cfg.Sweep(t, s) }
+	}
+	if cfg.Seen != nil {
+		c.Seen = func(t world.TB, s store.Store) int64 { return cfg.Seen(t, s) }
 	}
 	return c
 }

@@ -46,9 +46,7 @@ func mutants() (all []mutant) {
 			return s
 		}, b.meant})
 	}
-	return append(all, mutant{"a bound limit charges twice", quickConfig(), func(clk clock.Clock) store.Store {
-		return &boundStore{newPlainStore(clk), 2}
-	}, []string{"boundary/bound-limit", "model/random-history"}})
+	return append(all, brokenFeatures...)
 }
 
 func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {

@@ -282,7 +282,7 @@ func TestBoundLimitIsChecked(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"input/refused", "context/ended", "close/then-closed"} {
+	for _, name := range []string{"input/refused", "context/ended", "close/then-closed", "features/owner", "features/same-answers", "features/wrapped"} {
 		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), 1} }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -284,6 +284,14 @@ func TestDeclaredCapabilitiesAreChecked(t *testing.T) {
 	}
 }
 
+// A sound decorator passes.
+func TestDecoratorConforms(t *testing.T) {
+	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
+		d, _ := newDecorator(clk)
+		return d
+	}, decoratorConfig())
+}
+
 // What is skipped says why, and what is declared is not skipped.
 func TestSkippedChecksSayWhy(t *testing.T) {
 	limits := textLimits{oneOp: true}

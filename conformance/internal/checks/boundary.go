@@ -28,7 +28,7 @@ func boundaryChecks() []world.Check {
 			if store.FeaturesOf(w.Store).Bind == nil {
 				w.Skipf("the store has no store.Features.Bind")
 			}
-			w.ThroughBound = true
+			w.Path = world.ByBound
 			for s := range w.SomeLimits() {
 				boundaries(w, s.Algorithm, 0)
 			}

@@ -31,6 +31,7 @@ func All(timelines fs.FS) []world.Check {
 		amongManyChecks(),
 		capabilityChecks(),
 		boundaryChecks(),
+		featureChecks(),
 		timeline.Checks(timelines),
 		concurrentChecks(),
 		linear.Checks(),

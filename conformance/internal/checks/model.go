@@ -22,7 +22,7 @@ func randomHistories(w *world.World) {
 		}
 		h := &history{t: t}
 		h.World = w.Anew(t, starts[h.number("start", 0, len(starts)-1)])
-		h.binds = store.FeaturesOf(h.Store).Bind != nil
+		h.paths = h.Paths()
 		for range h.number("events", 1, 40) {
 			h.event()
 		}
@@ -34,14 +34,14 @@ func randomHistories(w *world.World) {
 type history struct {
 	*world.World
 	t     *draw.T
-	binds bool
+	paths []world.Path
 	last  []store.Op // of the last call, with the answers
 }
 
 func (h *history) number(label string, from, to int) int { return draw.Number(h.t, label, from, to) }
 
 func (h *history) event() {
-	h.ThroughBound = h.binds && h.number("through a Bound", 0, 1) == 1
+	h.Path = h.paths[h.number("path", 0, len(h.paths)-1)]
 	kind := h.number("event", 0, 9)
 	if kind < 3 {
 		h.SetClock(h.reading())

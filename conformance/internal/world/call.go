@@ -50,49 +50,6 @@ func (w *World) decide(name string, ops []store.Op, write bool) (committed bool)
 	return committed
 }
 
-// Call makes one call, through a Bound where that was asked for and is possible.
-func (w *World) Call(ops []store.Op, write bool) (at algorithm.Instant, committed bool, err error) {
-	w.Helper()
-	ctx := context.Background()
-	if b := w.boundFor(ops); b != nil {
-		op, call := &ops[0], b.Peek
-		if write {
-			call = b.Apply
-		}
-		op.Outcome, at, err = call(ctx, op.Key, op.Request)
-		return at, op.Outcome.Allowed, err
-	}
-	if write {
-		return w.Store.Apply(ctx, ops)
-	}
-	at, err = w.Store.Peek(ctx, ops)
-	return at, false, err
-}
-
-// Bind returns a Bound of the store, or nil where it offers none.
-func (w *World) Bind(limit string, a algorithm.Algorithm) store.Bound {
-	w.Helper()
-	bind := store.FeaturesOf(w.Store).Bind
-	if bind == nil {
-		return nil
-	}
-	b, err := bind(limit, a)
-	w.NoError("Bind", err)
-	return b
-}
-
-func (w *World) boundFor(ops []store.Op) store.Bound {
-	w.Helper()
-	if !w.ThroughBound || len(ops) != 1 {
-		return nil
-	}
-	limit := boundLimit{ops[0].Limit, ops[0].Algorithm.Spec()}
-	if w.bounds[limit] == nil {
-		w.bounds[limit] = w.Bind(ops[0].Limit, ops[0].Algorithm)
-	}
-	return w.bounds[limit]
-}
-
 // One applies one op and returns its answer.
 func (w *World) One(s store.Slot, cost int64) algorithm.Outcome {
 	w.Helper()

@@ -40,6 +40,7 @@ type Config struct {
 	Corrupt func(t TB, s store.Store, slot store.Slot, text string)
 	Inspect func(t TB, s store.Store, slot store.Slot) (Stored, bool)
 	Sweep   func(t TB, s store.Store)
+	Seen    func(t TB, s store.Store) int64
 }
 
 // Stored is what a store keeps for one slot.
@@ -60,6 +61,7 @@ const (
 	NeedsCorrupt                   // the hooks of Config
 	NeedsInspect
 	NeedsSweep
+	NeedsSeen
 	NeedsOwnClock // the store lacks something
 	NeedsOneKey
 	NeedsOneOp
@@ -84,6 +86,7 @@ func (cfg *Config) Skips(name string, needs Needs) string {
 		{NeedsCorrupt, cfg.Corrupt != nil, "needs Config.Corrupt, which is not set"},
 		{NeedsInspect, cfg.Inspect != nil, "needs Config.Inspect, which is not set"},
 		{NeedsSweep, cfg.Sweep != nil, "needs Config.Sweep, which is not set"},
+		{NeedsSeen, cfg.Seen != nil, "needs Config.Seen, which is not set"},
 		{NeedsOwnClock, cfg.OwnClock, "it is about stores with a clock of their own (Config.OwnClock), and this one takes the clock that it is given"},
 		{NeedsOneKey, cfg.OneKey && !cfg.OneOp, "it is about stores that take one key a call (Config.OneKey), and this one takes several, or one op"},
 		{NeedsOneOp, cfg.OneOp, "it is about stores that take one op a call (Config.OneOp), and this one takes several"},

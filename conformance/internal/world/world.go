@@ -26,21 +26,18 @@ type World struct {
 	Latest algorithm.Instant
 	// Where is the place of the check where it is not Go code.
 	Where string
-	// ThroughBound sends calls with one op through store.Bound.
-	ThroughBound bool
+	// Path is how calls reach the store.
+	Path Path
+	// Calls counts the calls of Apply and Peek.
+	Calls int
 
 	check    Check
 	open     Opener
 	keeps    bool              // the store drops nothing while the check runs
 	answered algorithm.Instant // by a store with its own clock, last
 	log      transcript.Log
+	timed    store.Store // Store with a time-out, or nil
 	bounds   map[boundLimit]store.Bound
-}
-
-// boundLimit is what a Bound was made for.
-type boundLimit struct {
-	name string
-	spec algorithm.Spec
 }
 
 // Start is where the clock stands first: the start of a day, so that windows of up
@@ -66,8 +63,8 @@ func (w *World) StartAt(at algorithm.Instant) {
 	} else {
 		w.close()
 	}
-	w.Clock, w.Model, w.Latest, w.answered = newClock(), Model{}, 0, 0
-	w.bounds = map[boundLimit]store.Bound{}
+	w.Clock, w.Model, w.Latest, w.answered, w.Calls = newClock(), Model{}, 0, 0, 0
+	w.timed, w.bounds = nil, map[boundLimit]store.Bound{}
 	w.log.Reset()
 	w.SetClock(at)
 	if w.Store = w.open(w.Clock); w.Store == nil {
