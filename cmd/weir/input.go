@@ -19,6 +19,7 @@ type traceFlags struct {
 	Store      string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
 	Prefix     *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
 	Format     string  `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
+	Envelope   string  `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
 	Key        string  `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
 	TimeColumn string  `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
 	TimeUnit   string  `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
@@ -27,8 +28,9 @@ type traceFlags struct {
 }
 
 var flagVars = map[string]string{
-	"formats": strings.Join(trace.Formats(), ","),
-	"keys":    strings.Join(trace.Keys(), ", "),
+	"formats":   strings.Join(trace.Formats(), ","),
+	"envelopes": strings.Join(trace.Envelopes(), ","),
+	"keys":      strings.Join(trace.Keys(), ", "),
 }
 
 // specHelp is the part of the long help that the commands share.
@@ -84,7 +86,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 		}
 	}
 	reader, err := trace.Open(src, &trace.Options{
-		Format: f.Format, Key: f.Key, Sort: f.Sort,
+		Format: f.Format, Envelope: f.Envelope, Key: f.Key, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {
@@ -135,6 +137,9 @@ func (f *traceFlags) describe(r *report.Source, in *input) {
 	counts := in.reader.Counts()
 	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), in.place.shown
 	r.Lines, r.Empty, r.Headers = counts.Lines, counts.Skipped, counts.Headers
+	if around := in.reader.Envelope(); around != "" {
+		r.Format += " in " + around
+	}
 	r.OutOfOrder, r.Sorted = counts.OutOfOrder, in.reader.Sorted()
 	switch {
 	case in.key != "":

@@ -30,7 +30,7 @@ func TestCloudFrontLines(t *testing.T) {
 		"path no escape":      {key: KeyHostPath, old: "/index.html", new: "/%4g", reason: "cs-uri-stem" + percent},
 		"agent empty":         {key: KeyUserAgent, old: "Mozilla/5.0%20(X11)", new: "", reason: "cs(User-Agent) is empty"},
 		"host empty":          {old: "192.0.2.24", new: "", reason: "c-ip is empty"},
-		"host with a space":   {key: KeyHostPath, old: "192.0.2.24", new: "a%20b", reason: reasonSpace},
+		"host with a space":   {key: KeyHostPath, old: "192.0.2.24", new: "a%20b", reason: "c-ip is neither an address nor a name"},
 		"a field less":        {old: "\ta=b", new: "", reason: reasonRowWidth},
 		"a field more":        {old: "\ta=b", new: "\ta=b\tc", reason: reasonRowWidth},
 		"spaces":              {old: "\t", new: " ", reason: reasonRowWidth},

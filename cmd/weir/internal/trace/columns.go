@@ -31,7 +31,7 @@ type w3c struct {
 }
 
 func (c *w3c) want(names []string) error {
-	c.wanted = names
+	c.wanted, c.width = names, 0
 	return nil
 }
 

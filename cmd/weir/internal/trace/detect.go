@@ -10,68 +10,120 @@ import (
 // reads on to the first usable line, within the first MaxLine bytes.
 const enough = 32
 
-// detect tells the format from the first lines, which stay to be read. Each line votes for the first format of the table
-// that can use it. So a line of the combined format counts for combined and not for clf, which could use it too; and one line
-// that was cut off after its Common fields does not turn a combined log into a Common one, in which it would pass as good. Where
-// no line is usable, the lines vote by their looks, so that a trace of bad lines only is still a trace. The most votes win,
-// the first of the table among equals.
+// errNoLines is the error of detect for an input without lines that are not blank. Such an input is a good one of any format.
+var errNoLines = errors.New("trace: no lines")
+
+// detected is what detect has found.
+type detected struct {
+	format   *format
+	envelope *envelope // nil for none
+}
+
+// detect tells the format, which is one of some, and the envelope from the first lines, which stay to be read. The envelope is the one
+// with which the most lines can be used, and none among equals.
 //
 // An input that fails behind a usable line is left to fail when it is read, after the events before.
-func detect(l *lines) (*format, error) {
-	parsers := detectors()
-	usable, looks := make([]int64, len(formats)), make([]int64, len(formats))
-	seen, found := 0, false
-	err := l.look(func(line []byte, _ int) bool {
+func detect(l *lines, candidates []*format, envelopeName string) (best detected, err error) {
+	best.format = candidates[0]
+	if best.format.looks == nil {
+		return best, nil // named, and in no envelope
+	}
+	var parsers []*parser
+	for _, f := range candidates {
+		parsers = append(parsers, detector(f))
+	}
+	choose := envelopeName == "" || envelopeName == auto
+	var usable, all int64
+	if choose || envelopeName == noEnvelope {
+		var plain *format
+		if plain, usable, all, err = vote(l, parsers, nil); plain != nil {
+			best.format = plain
+		}
+	}
+	for i := range envelopes {
+		e := &envelopes[i]
+		if e.name == envelopeName {
+			best.envelope = e
+		} else if !choose || err == errNoLines || usable == all && all > 0 {
+			continue
+		}
+		f, n, _, failed := vote(l, parsers, e)
+		if f != nil && (n > usable || !choose) {
+			best, usable, err = detected{f, e}, n, failed
+		} else if !choose {
+			err = failed
+		}
+	}
+	return best, err
+}
+
+// vote lets the first lines vote. Each votes for the first format that can use it. So a line of the combined format counts for
+// combined and not for clf, which could use it too; and one line that was cut off after its Common fields does not turn a
+// combined log into a Common one, in which it would pass as good. Where no line is usable, the lines vote by their looks, so that a
+// trace of bad lines only is still a trace. The most votes win, the first of the formats among equals. A format that is named
+// needs no votes, and no more than one line.
+func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen int64, err error) {
+	usable, looks := make([]int64, len(parsers)), make([]int64, len(parsers))
+	err = l.look(func(line []byte, _ int) bool {
 		if isBlank(line) || len(line) > l.max {
 			return true
 		}
 		seen++
+		if e != nil {
+			inner, ok := e.open(line)
+			if line = inner; !ok || isBlank(line) {
+				return used == 0 || seen < enough
+			}
+		}
 		for i, p := range parsers {
-			if p != nil && p.parse(line, &fields{}) == "" {
+			if p.parse(line, &fields{}) == "" {
 				usable[i]++
-				found = true
+				used++
 				break
 			}
-			if p != nil && formats[i].looks(line) {
+			if p.format.looks(line) {
 				looks[i]++
 			}
 		}
-		return seen < enough || !found
+		return used == 0 || seen < enough && len(parsers) > 1
 	})
-	best := most(usable)
-	if best < 0 {
-		best = most(looks)
+	winner := most(usable)
+	if winner < 0 && err == nil {
+		winner = most(looks)
 	}
 	switch {
-	case found:
-		return &formats[best], nil
+	case winner >= 0:
+		return parsers[winner].format, used, seen, nil
 	case err != nil:
-		return nil, err
-	case best >= 0:
-		return &formats[best], nil
+		return nil, 0, seen, err
+	case seen == 0 && l.r.Buffered() < l.r.Size():
+		return nil, 0, 0, errNoLines
+	case len(parsers) == 1:
+		return parsers[0].format, 0, seen, nil
 	case seen > 0:
-		return nil, fmt.Errorf("trace: format: cannot be told from the first lines, please name it: %s; csv needs the name of its time column",
+		return nil, 0, seen, fmt.Errorf("trace: format: cannot be told from the first lines, please name it: %s; csv needs the name of its time column",
 			strings.Join(Formats()[1:], ", "))
-	case l.r.Buffered() == l.r.Size():
-		return nil, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
 	}
-	return &formats[0], nil // no lines: they are good ones of any format
+	return nil, 0, 0, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
 }
 
-// detectors returns a parser for each format, with the default key; nil for a format that is never detected.
-func detectors() []*parser {
-	parsers := make([]*parser, len(formats))
-	for i := range formats {
-		if formats[i].looks == nil {
-			continue
-		}
-		p, err := newParser(&formats[i], &Options{})
-		if err != nil {
-			panic(err) // a format of the table does not have what it names
-		}
-		parsers[i] = p
+// detector returns a parser of a format with the default key.
+func detector(f *format) *parser {
+	p, err := newParser(f, &Options{})
+	if err != nil {
+		panic(err) // a format does not have what it names itself
 	}
-	return parsers
+	return p
+}
+
+// detectors returns a parser for each format that is ever detected.
+func detectors() (all []*parser) {
+	for i := range formats {
+		if formats[i].looks != nil {
+			all = append(all, detector(&formats[i]))
+		}
+	}
+	return all
 }
 
 // most returns the index of the most votes, the first among equals, and -1 where there are none.

@@ -31,7 +31,7 @@ func TestEnvoyLines(t *testing.T) {
 		"agent empty":           {key: KeyUserAgent, old: "nsq2http", new: "", reason: "user_agent is empty"},
 		"xff empty":             {old: xff, new: "", reason: "x_forwarded_for is empty"},
 		"last address empty":    {old: xff, new: "192.0.2.35, ", reason: "the last address of x-forwarded-for is empty"},
-		"address with a space":  {key: KeyHostPath, old: xff, new: "a b", reason: reasonSpace},
+		"address with a space":  {key: KeyHostPath, old: xff, new: "a b", reason: "x_forwarded_for is neither an address nor a name"},
 		"xff only for its keys": {key: KeyPath, old: xff, new: "", want: "/api/v1/locations"},
 		"no brackets":           {old: "[2016-04-15T20:17:00.310Z]", new: "2016-04-15T20:17:00.310Z", reason: "start_time is missing, or is not one word"},
 		"bracket first":         {old: envoyLine, new: "]", reason: "start_time is missing, or is not one word"},

@@ -15,6 +15,9 @@ type format struct {
 	took     string // the field of how long the request took, which is subtracted from the time; "" for none
 	tookForm timeForm
 
+	only      string // a field that says which lines are requests, where it is there
+	isRequest func(text []byte) bool
+
 	// The fields of an access log. Where one of several is wanted, the first that is not empty counts.
 	hosts     []string
 	hostForm  part
@@ -103,10 +106,11 @@ var formats = []format{
 	},
 	{
 		// The JSON access log of Caddy 2. Its ts is when the request ended, in seconds or as a date, and duration is in seconds: so
-		// duration_format must be the default.
+		// duration_format must be the default, and another gives durations that are too long to be true.
 		name: "caddy", sorted: true, cutter: jsonObject, looks: looksCaddy,
+		only: "logger", isRequest: isCaddyAccess,
 		time: "ts", timeForm: quotedOr(stampOr(seconds)), took: "duration", tookForm: quotedOr(seconds),
-		hosts: []string{"request.client_ip", "request.remote_ip"}, targets: []string{"request.uri"}, pathForm: cutQuery,
+		hosts: []string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, targets: []string{"request.uri"}, pathForm: cutQuery,
 		agent: "request.headers.User-Agent",
 	},
 	{
@@ -146,6 +150,12 @@ func newCSV(o *Options) cutter {
 	}
 	c.options = append(c.options, "key")
 	return c
+}
+
+// isCaddyAccess reports whether a logger of Caddy is one of its access logs. What its proxy and its errors say of a request has the
+// same members.
+func isCaddyAccess(logger []byte) bool {
+	return string(logger) == "http.log.access" || bytes.HasPrefix(logger, []byte("http.log.access."))
 }
 
 // timeUnits are the units that Options.TimeUnit knows, and how times of them are read.

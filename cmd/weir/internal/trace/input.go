@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -25,14 +26,31 @@ func (c *counter) Read(p []byte) (n int, err error) {
 	return n, c.err
 }
 
+// foreign are beginnings of inputs that must be unpacked by somebody else.
+var foreign = map[string]string{
+	"\x28\xb5\x2f\xfd": "compressed with zstd", "BZh": "compressed with bzip2", "\xfd7zXZ\x00": "compressed with xz",
+	"PK\x03\x04": "a zip archive", "\xff\xfe": "UTF-16 text", "\xfe\xff": "UTF-16 text",
+}
+
 // unpacked returns the lines of an input, which is unpacked where it begins like gzip (1f 8b): one member or several, one behind
-// the other.
-func unpacked(raw *counter) lines {
+// the other. It looks only at what one read has returned, so that nothing waits for more, and leaves its errors to the lines.
+func unpacked(raw *counter) (lines, error) {
 	l := newLines(raw, MaxLine)
-	if magic, _ := l.r.Peek(2); string(magic) == "\x1f\x8b" { // an error comes again with the next read
-		return newLines(&counter{r: &unpacker{raw: raw, packed: l.r}}, MaxLine)
+	head, _ := l.r.Peek(2)
+	if string(head) == "\x1f\x8b" {
+		l = newLines(&counter{r: &unpacker{raw: raw, packed: l.r}}, MaxLine)
+		_, _ = l.r.Peek(1)
 	}
-	return l
+	head, _ = l.r.Peek(min(l.r.Buffered(), 512))
+	for magic, what := range foreign {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return l, fmt.Errorf("trace: the input is %s: must be text, or text compressed with gzip", what)
+		}
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return l, errors.New("trace: the input is a tar archive: must be text, or text compressed with gzip")
+	}
+	return l, nil
 }
 
 // unpacker reads gzip. What was unpacked before an error is returned before it.

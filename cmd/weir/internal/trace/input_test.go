@@ -52,7 +52,10 @@ func TestInputIsUnpackedWhereItIsGzip(t *testing.T) {
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				raw := &counter{r: r}
-				in := unpacked(raw)
+				in, err := unpacked(raw)
+				if err != nil {
+					t.Fatal(err)
+				}
 				got, err := io.ReadAll(in.r)
 				if err != nil || string(got) != c.want {
 					t.Errorf("%d bytes, %v, want %d", len(got), err, len(c.want))

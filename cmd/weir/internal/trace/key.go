@@ -11,16 +11,15 @@ import (
 // PROTOCOL", an empty user agent) or holds an escape that no server writes is a bad line for that key only. A host or user agent
 // that the server logs as "-" is the key "-".
 const (
-	// KeyHost is the client's address or name, as it is written: the first field of Common and Combined, the address that the
-	// other formats name for the client. Never with its port.
+	// KeyHost is the client's address or name: the first field of Common and Combined, the address that the other formats name for
+	// the client. One client is one key however it is written, see hosts.
 	KeyHost = "host"
 
 	// KeyPath is the request target without the query string: what stands between the method and the protocol, up to the first
 	// "?". Nothing is folded: /a, //a and /%61 are three keys.
 	KeyPath = "path"
 
-	// KeyHostPath is the host, one space and the path. Two different pairs never give one key: a host with a space
-	// in it is refused here, so that the first space of the key is always the one between the two.
+	// KeyHostPath is the host, one space and the path. Two different pairs never give one key, since no host holds a space.
 	KeyHostPath = "host+path"
 
 	// KeyUserAgent is the user agent, which all access logs but Common have.
@@ -33,7 +32,6 @@ func Keys() []string { return []string{KeyHost, KeyPath, KeyHostPath, KeyUserAge
 const (
 	reasonNoPath   = `the request is not "METHOD target PROTOCOL", so it has no path`
 	reasonPathNone = "the path is empty"
-	reasonSpace    = "the host holds a space, so it cannot be told from the path"
 	reasonPort     = "the client is not address:port"
 )
 
@@ -47,9 +45,6 @@ func (p *parser) key() (key []byte, reason string) {
 	key, reason = p.part(p.keys[0])
 	if len(p.keys) == 1 || reason != "" {
 		return key, reason
-	}
-	if bytes.IndexByte(key, ' ') >= 0 {
-		return nil, reasonSpace
 	}
 	path, reason := p.part(p.keys[1])
 	p.text = append(append(append(p.text[:0], key...), ' '), path...)
@@ -74,7 +69,15 @@ func (p *parser) part(k keyPart) (text []byte, reason string) {
 		return nil, p.labels[place] + fault
 	}
 	if k.form != nil {
-		return k.form(text)
+		if text, reason = k.form(text); reason != "" {
+			return nil, reason
+		}
+	}
+	if !k.host {
+		return text, ""
+	}
+	if text, fault = p.hosts.key(text); fault != "" {
+		return nil, p.labels[place] + fault
 	}
 	return text, ""
 }

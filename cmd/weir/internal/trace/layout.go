@@ -8,12 +8,14 @@ import (
 )
 
 const (
-	reasonNoDate  = `there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request`
-	reasonVirtual = "there are too many fields before the date (a virtual host first?)"
-	reasonStatus  = "status is neither three digits nor -"
-	reasonBytes   = "bytes is neither digits nor -"
-	reasonCode    = "response_code is not written in digits"
-	reasonExtra   = "what follows the last field is neither words nor closed quotes"
+	reasonNoDate    = `there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request`
+	reasonVirtual   = "there are too many fields before the date: is there something before the host?"
+	reasonUserQuote = "the user holds a quote that is not escaped"
+	reasonSecond    = "there is a second date or request, as a client can forge where a server does not escape what it writes"
+	reasonStatus    = "status is neither three digits nor -"
+	reasonBytes     = "bytes is neither digits nor -"
+	reasonCode      = "response_code is not written in digits"
+	reasonExtra     = "what follows the last field is neither words nor closed quotes"
 )
 
 // layout cuts lines of text by a template such as `$host [$time] "$request"`: a field is where its name stands, and all else must be
@@ -66,12 +68,42 @@ var checks = map[string]func(value []byte) (reason string){
 		}
 		return ""
 	},
-	userField: func(b []byte) string {
-		if bytes.HasPrefix(b, []byte("- ")) {
+	"ident": func(b []byte) string {
+		if len(b) < 2 { // most idents
+			return ""
+		}
+		if _, isAddress := addressOf(string(b)); isAddress {
 			return reasonVirtual
 		}
 		return ""
 	},
+	"host": func(b []byte) string {
+		if bytes.HasSuffix(b, []byte(",")) {
+			return "host is a list, not one address"
+		}
+		return ""
+	},
+	userField: checkUser,
+}
+
+// checkUser refuses a user that shows another format: with a virtual host, or a prefix of a log daemon, before the host, the fields
+// behind would be taken for the user and every line would have the wrong key. It refuses a quote without a backslash, which no
+// server writes that escapes what its clients send.
+func checkUser(b []byte) string {
+	if bytes.IndexAny(b, ` "`) < 0 { // most users
+		return ""
+	}
+	words := bytes.Split(b, []byte(" "))
+	for i, word := range words {
+		_, isAddress := addressOf(string(word))
+		if len(words) > 1 && (isAddress || string(word) == "-" && (i == 0 || i > 1)) {
+			return reasonVirtual
+		}
+	}
+	if string(b) != `""` && (&layout{layoutOptions: layoutOptions{backslash: true}}).quote(b) >= 0 {
+		return reasonUserQuote
+	}
+	return ""
 }
 
 // userField is the name of the one field that may hold spaces without quotes.
@@ -138,7 +170,10 @@ func (l *layout) cut(line []byte, values [][]byte) (reason string) {
 		rest = after
 	}
 	rest, ok := bytes.CutPrefix(rest, []byte(l.tail))
-	if !ok || !l.more && len(bytes.TrimRight(rest, " ")) > 0 || l.more && !areFields(rest) {
+	if l.more && ok {
+		return checkMore(rest)
+	}
+	if !ok || len(bytes.TrimRight(rest, " ")) > 0 {
 		return reasonExtra
 	}
 	return ""
@@ -202,7 +237,7 @@ func (l *layout) userEnd(user int, b []byte) int {
 			return -1
 		}
 		i += n
-		if end := i + len(before) + len("02/Jan/2006:15:04:05 -0700"); end < len(b) && bytes.HasPrefix(b[end:], []byte(after)) {
+		if end := i + len(before) + dateLength; end < len(b) && bytes.HasPrefix(b[end:], []byte(after)) {
 			return i
 		}
 	}
@@ -216,30 +251,37 @@ func (l *layout) text(value []byte) (text []byte, fault string) {
 	return text, ""
 }
 
-// areFields reports whether b is any number of fields, each after a space: closed quotes, or words without quotes. An
-// empty word is one too, so that a space at the end of the line does no harm.
-func areFields(b []byte) bool {
+// checkMore returns what is wrong with fields that follow, each after a space: closed quotes, or words without quotes. An empty word
+// is one too, so that a space at the end of the line does no harm. A date in brackets or a request in quotes is no further field, but
+// shows that the fields before may be what a client wrote.
+func checkMore(b []byte) (reason string) {
 	escaped := layout{layoutOptions: layoutOptions{backslash: true}}
 	for len(b) > 0 {
 		if b[0] != ' ' {
-			return false
+			return reasonExtra
 		}
 		if b = b[1:]; len(b) > 0 && b[0] == '"' {
 			end := escaped.quote(b[1:])
 			if end < 0 {
-				return false
+				return reasonExtra
+			}
+			if _, reason := requestPath(b[1 : 1+end]); reason == "" {
+				return reasonSecond
 			}
 			b = b[1+end+1:]
 			continue
+		}
+		if _, reason := date(b[min(1, len(b)):min(1+dateLength, len(b))]); reason == "" && b[0] == '[' {
+			return reasonSecond
 		}
 		end := bytes.IndexByte(b, ' ')
 		if end < 0 {
 			end = len(b)
 		}
 		if bytes.IndexByte(b[:end], '"') >= 0 {
-			return false
+			return reasonExtra
 		}
 		b = b[end:]
 	}
-	return true
+	return ""
 }

@@ -39,14 +39,14 @@ func (r *Reader) Misfit() (m Misfit, ok bool) {
 	}
 	m = Misfit{Format: r.format.name, Events: r.counts.Events, Bad: r.counts.Bad, First: r.bad[0]}
 	if other >= 0 {
-		m.Other, m.OtherLines, m.First = formats[other].name, r.others.lines[other], r.others.first[other]
+		m.Other, m.OtherLines, m.First = r.others.parsers[other].format.name, r.others.lines[other], r.others.first[other]
 	}
 	return m, true
 }
 
 // others tries the bad lines of a trace in the other formats.
 type others struct {
-	parsers []*parser // see detectors
+	parsers []*parser // of the formats that are ever detected
 	lines   []int64   // how many bad lines each format could use
 	first   []BadLine
 	fields  fields // here because it would escape to the heap once per line as a variable
@@ -55,14 +55,15 @@ type others struct {
 // see takes a bad line of a format. A line that its own format could use for another key is no line of another format.
 func (o *others) see(line []byte, own *format, bad func() BadLine) {
 	if o.parsers == nil {
-		*o = others{parsers: detectors(), lines: make([]int64, len(formats)), first: make([]BadLine, len(formats))}
+		all := detectors()
+		*o = others{parsers: all, lines: make([]int64, len(all)), first: make([]BadLine, len(all))}
 	}
 	other := -1
 	for i, p := range o.parsers {
-		if p == nil || p.parse(line, &o.fields) != "" {
+		if p.parse(line, &o.fields) != "" {
 			continue
 		}
-		if &formats[i] == own {
+		if p.format == own {
 			return
 		}
 		if other < 0 {

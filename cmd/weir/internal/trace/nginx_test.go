@@ -75,7 +75,7 @@ func TestNginxLines(t *testing.T) {
 		"host a number":          {old: `"192.0.2.1"`, new: `1`, reason: "remote_addr is not a string"},
 		"host no text":           {old: `192.0.2.1`, new: "\xff", reason: "remote_addr is not valid UTF-8"},
 		"host half a pair":       {old: `192.0.2.1`, new: `\ud800`, reason: "remote_addr holds half a surrogate pair"},
-		"host with a space":      {key: KeyHostPath, old: `192.0.2.1`, new: "a b", reason: reasonSpace},
+		"host with a space":      {key: KeyHostPath, old: `192.0.2.1`, new: "a b", reason: "remote_addr is neither an address nor a name"},
 		"host only for its keys": {key: KeyPath, old: `"remote_addr"`, new: `"addr"`, want: "/a"},
 		"path absent":            {key: KeyPath, old: `"request_uri":"/a?q=1","uri":"/b",`, new: "", reason: "request_uri is missing"},
 		"uri where empty":        {key: KeyPath, old: "/a?q=1", new: "", want: "/b"},

@@ -113,22 +113,16 @@ func TestInputThatFailsBehindAUsableLineIsDetected(t *testing.T) {
 
 // Every line is one of its own format only, so that the order of the table matters for Combined alone.
 func TestFormatsDoNotReadEachOther(t *testing.T) {
-	parsers := detectors()
-	for i := range formats {
-		if parsers[i] == nil {
-			continue
-		}
-		for other := range formats {
-			if parsers[other] == nil {
-				continue
-			}
+	for _, own := range detectors() {
+		for _, other := range detectors() {
 			used := true
-			for line := range strings.SplitSeq(usual[formats[i].name], "\n") {
-				reason := parsers[other].parse([]byte(line), &fields{})
+			for line := range strings.SplitSeq(usual[own.format.name], "\n") {
+				reason := other.parse([]byte(line), &fields{})
 				used = used && (reason == "" || reason == isHeader)
 			}
-			if want := i == other || formats[i].name == "combined" && formats[other].name == "clf"; used != want {
-				t.Errorf("%s read as %s: %v", formats[i].name, formats[other].name, used)
+			name := own.format.name
+			if want := own.format == other.format || name == "combined" && other.format.name == "clf"; used != want {
+				t.Errorf("%s read as %s: %v", name, other.format.name, used)
 			}
 		}
 	}

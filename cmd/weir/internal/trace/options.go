@@ -1,6 +1,10 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Options are the optional settings of Open. The zero value is all defaults.
 type Options struct {
@@ -25,6 +29,9 @@ type Options struct {
 	// always sorted.
 	Sort bool
 
+	// Envelope is the name of what stands around each line of a server, as listed by Envelopes. "" is auto.
+	Envelope string
+
 	// RunEvents is how many events the sort holds in memory, 24 bytes each, before it writes them to a temporary file.
 	// 0 is 1<<20. At most 1<<30.
 	RunEvents int
@@ -48,13 +55,19 @@ func optionError(text string, args ...any) error {
 	return OptionError("trace: " + fmt.Errorf(text, args...).Error())
 }
 
-// check refuses what is wrong in any format.
+// check refuses what is wrong in any format, and puts defaults in.
 func (o *Options) check() error {
 	if o.RunEvents < 0 || o.RunEvents > maxRun {
 		return optionError("run events: %d is not in 0 to %d", o.RunEvents, maxRun)
 	}
 	if _, ok := timeUnits[o.TimeUnit]; !ok {
 		return optionError("time unit: %q is not one of s, ms, us, ns", o.TimeUnit)
+	}
+	if o.RunEvents == 0 {
+		o.RunEvents = defaultRun
+	}
+	if o.Envelope != "" && !slices.Contains(Envelopes(), o.Envelope) {
+		return optionError("envelope: %q is not one of %s", o.Envelope, strings.Join(Envelopes(), ", "))
 	}
 	return nil
 }

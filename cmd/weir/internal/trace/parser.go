@@ -15,6 +15,12 @@ type fields struct {
 	cost int64
 }
 
+// A request that took longer than a day is no request, or its duration is in another unit.
+const (
+	maxTook   = 24 * 3600 * 1e6
+	faultLong = " is longer than a day: it must be in seconds"
+)
+
 // maxFields is the most fields that a parser wants of a line.
 const maxFields = 8
 
@@ -26,16 +32,18 @@ type parser struct {
 	labels []string // how the reasons name them
 	values [maxFields][]byte
 
-	timeForm   timeForm
-	took, cost int // places of values; -1 for none. The time is at 0
-	keys       []keyPart
-	text       []byte // scratch for a key of two parts
+	timeForm         timeForm
+	took, only, cost int // places of values; -1 for none. The time is at 0
+	keys             []keyPart
+	hosts            hosts
+	text             []byte // scratch for a key of two parts
 }
 
 // keyPart is a part of a key: the first of some fields that is not empty.
 type keyPart struct {
 	from, to int // places of values
 	form     part
+	host     bool
 }
 
 // part makes a part of a key of the decoded text of a field.
@@ -43,7 +51,7 @@ type part func(text []byte) (key []byte, reason string)
 
 // newParser returns the parser of a format, whose key is a part of an access log line or a field.
 func newParser(f *format, o *Options) (*parser, error) {
-	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, cost: -1}
+	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, only: -1, cost: -1, hosts: hosts{}}
 	timeField, costField := f.time, f.cost
 	if f.name == csvName {
 		timeField, costField, p.timeForm = o.TimeColumn, o.CostColumn, timeUnits[o.TimeUnit]
@@ -51,6 +59,9 @@ func newParser(f *format, o *Options) (*parser, error) {
 	p.want("time", timeField)
 	if f.took != "" {
 		p.took = p.want("duration", f.took)
+	}
+	if f.only != "" {
+		p.only = p.want("", f.only)
 	}
 	if costField != "" {
 		p.cost = p.want("cost", costField)
@@ -89,6 +100,7 @@ func (p *parser) wantKey(o *Options) {
 		return
 	case o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath:
 		p.wantPart(f.hostForm, f.hosts...)
+		p.keys[0].host = true
 	}
 	switch o.Key {
 	case "", KeyHost:
@@ -108,6 +120,11 @@ func (p *parser) parse(line []byte, f *fields) (reason string) {
 	if reason = p.cutter.cut(line, p.values[:len(p.names)]); reason != "" {
 		return reason
 	}
+	if p.only >= 0 && p.values[p.only] != nil {
+		if text, fault := p.cutter.text(p.values[p.only]); fault != "" || !p.format.isRequest(text) {
+			return isHeader
+		}
+	}
 	end, reason := p.time(0, p.timeForm)
 	if reason != "" {
 		return reason
@@ -116,6 +133,9 @@ func (p *parser) parse(line []byte, f *fields) (reason string) {
 	if p.took >= 0 {
 		if took, reason = p.time(p.took, p.format.tookForm); reason != "" {
 			return reason
+		}
+		if took.micros > maxTook {
+			return p.labels[p.took] + faultLong
 		}
 	}
 	if f.at, reason = end.before(took); reason != "" {

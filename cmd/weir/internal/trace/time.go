@@ -44,15 +44,19 @@ func (e exact) before(span exact) (at int64, reason string) {
 // timeForm reads the text of a time. reason is about the text, or begins with a space and is about the field.
 type timeForm func(text []byte) (e exact, reason string)
 
+const (
+	dateLayout = "02/Jan/2006:15:04:05 -0700"
+	dateLength = len(dateLayout)
+)
+
 // date reads a time of the Common Log Format, 10/Oct/2000:13:55:36 -0700. Month names are English, written like Oct, as every
 // server writes them in any locale. The zone counts. A leap second (:60) does not exist in Unix time.
 func date(text []byte) (exact, string) {
-	const layout = "02/Jan/2006:15:04:05 -0700"
 	// Package time takes months in any case, hours of one digit, fractions and zones of 60 minutes.
-	if len(text) != len(layout) || text[3] > 'Z' || text[4] < 'a' || text[5] < 'a' || text[24] > '5' {
+	if len(text) != dateLength || text[3] > 'Z' || text[4] < 'a' || text[5] < 'a' || text[24] > '5' {
 		return exact{}, reasonDate
 	}
-	t, err := time.Parse(layout, string(text))
+	t, err := time.Parse(dateLayout, string(text))
 	if err != nil {
 		return exact{}, reasonDate
 	}

@@ -84,6 +84,7 @@ type Counts struct {
 
 // BadLine is a line that cannot be used.
 type BadLine struct {
+	Input  string // its name, where there are several
 	Number int64  // the first line of the input is 1, whatever lines are
 	Text   string // how the line begins, without anything that would disturb a terminal
 	Reason string // what is wrong with it; without any text of the line
@@ -91,13 +92,18 @@ type BadLine struct {
 
 // Reader reads the events of one trace. It is made by [Open] and is for one goroutine at a time, except for BytesRead.
 type Reader struct {
-	format *format
-	raw    *counter
-	lines  lines
-	parser *parser
-	fields fields // here because it would escape to the heap once per line as a variable
-	keys   interner
-	sort   *sorter // nil where events come in the order of the file
+	inputs   []Input // that were not opened
+	several  bool    // whether there were more than one
+	name     string  // of the input that is read
+	closer   io.Closer
+	format   *format
+	envelope *envelope // nil for none
+	raw      *counter
+	lines    lines
+	parser   *parser
+	fields   fields // here because it would escape to the heap once per line as a variable
+	keys     interner
+	sort     *sorter // nil where events come in the order of the file
 
 	counts Counts
 	bad    []BadLine
@@ -150,13 +156,27 @@ func (r *Reader) read() (record, error) {
 	f := &r.fields
 	for {
 		line, long, err := r.record()
+		if err == io.EOF && len(r.inputs) > 0 {
+			if err := r.changeInput(); err != nil {
+				return record{}, err
+			}
+			continue
+		}
 		if err != nil {
-			return record{}, err
+			return record{}, r.inInput(err)
 		}
 		r.counts.Lines++
 		if long {
 			r.addBad(line, reasonTooLong)
 			continue
+		}
+		if r.envelope != nil && !isBlank(line) {
+			inner, ok := r.envelope.open(line)
+			if !ok {
+				r.addBad(line, reasonEnvelope)
+				continue
+			}
+			line = inner
 		}
 		if isBlank(line) {
 			r.counts.Skipped++
@@ -183,9 +203,30 @@ func (r *Reader) read() (record, error) {
 	}
 }
 
+// changeInput goes to the next input. Nothing that the last one said about its lines counts there.
+func (r *Reader) changeInput() error {
+	if err := r.nextInput(); err != nil {
+		return err
+	}
+	r.last = 0
+	if err := r.parser.cutter.want(r.parser.names); err != nil {
+		return err
+	}
+	return r.inInput(r.readHeader())
+}
+
+// reasonEnvelope is why a line cannot be used of which the lines before it have an envelope.
+const reasonEnvelope = "what a log daemon or a container runtime wrote around the first lines is missing"
+
 func (r *Reader) addBad(line []byte, reason string) {
 	r.counts.Bad++
-	bad := func() BadLine { return BadLine{Number: r.lines.number, Text: display(line), Reason: reason} }
+	bad := func() BadLine {
+		b := BadLine{Number: r.lines.number, Text: display(line), Reason: reason}
+		if r.several {
+			b.Input = r.name
+		}
+		return b
+	}
 	if len(r.bad) < MaxBadShown {
 		r.bad = append(r.bad, bad())
 	}
@@ -213,12 +254,21 @@ func (r *Reader) Format() string { return r.format.name }
 // called from any goroutine at any time, also where the reader belongs to an [Ahead].
 func (r *Reader) BytesRead() int64 { return r.raw.bytes.Load() }
 
+// Envelope returns the name of what stands around each line, or "".
+func (r *Reader) Envelope() string {
+	if r.envelope == nil {
+		return ""
+	}
+	return r.envelope.name
+}
+
 // Sorted reports whether the events come sorted by time and not in the order of the file.
 func (r *Reader) Sorted() bool { return r.sort != nil }
 
-// Close removes the temporary file of the sort. The input stays open: it is the caller's. Close is needed only where
+// Close closes the input that is read, and removes the temporary file of the sort. Close is needed only where
 // Next has not returned an error, io.EOF included; it may always be called, and more than once.
 func (r *Reader) Close() error {
+	r.closeInput()
 	err := r.closeSort()
 	if r.err == nil {
 		r.err = errClosed
@@ -229,6 +279,7 @@ func (r *Reader) Close() error {
 // stop ends the reading for good. Nothing of the trace is lost where a file that was read to its end cannot be closed,
 // yet a temporary file that stays on the disk should be known: so it is part of the error, unless that is io.EOF.
 func (r *Reader) stop(err error) {
+	r.closeInput()
 	if closeErr := r.closeSort(); closeErr != nil && err != io.EOF {
 		err = errors.Join(err, closeErr)
 	}
