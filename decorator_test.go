@@ -304,6 +304,34 @@ func TestWaitersOfSeveralLimitsDoNotDeadlock(t *testing.T) {
 	})
 }
 
+// TestWaitersForWindowsOfTwoPeriodsDoNotDeadlock: the period is part of the identity of
+// a window, and so of the order in which the queues are entered.
+func TestWaitersForWindowsOfTwoPeriodsDoNotDeadlock(t *testing.T) {
+	multiBubble(t, func(t *testing.T, m *weir.MultiLimiter, _ time.Time) {
+		short := weir.Must(weir.ParseLimit("l", "fixed-window:1/1s")).For("k")
+		long := weir.Must(weir.ParseLimit("l", "fixed-window:1/2s")).For("k")
+		if _, err := m.Take(background, short, long); err != nil {
+			t.Fatal(err)
+		}
+		var done atomic.Int64
+		// The first two hold one queue each while the others enter.
+		for _, asks := range [][]weir.Ask{{short}, {long}, {short, long}, {long, short}} {
+			go func() {
+				if r, err := m.Wait(background, asks...); err != nil || !r.Allowed {
+					t.Errorf("%+v, error %v", r, err)
+				}
+				done.Add(1)
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := done.Load(); got != 4 {
+			t.Errorf("%d of 4 calls returned within a minute", got)
+		}
+	})
+}
+
 func TestCloseEndsCallsThatWaitForSeveralLimits(t *testing.T) {
 	multiBubble(t, func(t *testing.T, m *weir.MultiLimiter, _ time.Time) {
 		one := ask(t, "k", "gcra:1/1h", 1)

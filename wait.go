@@ -191,7 +191,7 @@ func waitingFor(ops []store.Op) (ids []store.SlotID) {
 		}
 	}
 	slices.SortFunc(ids, func(a, b store.SlotID) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Identity, b.Identity))
 	})
 	return ids
 }
