@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,21 +11,6 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// clockChecks are about the clock.
-func clockChecks() []world.Check {
-	const moved = world.NeedsClock
-	return []world.Check{
-		check("clock/out-of-bounds", "C7", moved,
-			"a clock that shows a time before 1970 or after algorithm.MaxInstant gives an error, and charges nothing", clockOutOfBounds),
-		check("clock/epoch", "C7", moved,
-			"the epoch, instant 0, is a time as any other: a state that was written then is not fresh", clockEpoch),
-		check("clock/powers-of-two", "C7 T3", moved,
-			"a fresh key is fresh at every instant, also beside those at which a number gets longer or a float coarser", clockPowers),
-		check("clock/no-order-grants", "C1 C2 C5", moved,
-			"callers whose clocks differ by up to a second admit, all together, what one caller with the later clock could", clockSkewed),
-	}
-}
-
 func clockOutOfBounds(w *world.World) {
 	a := world.Limit("gcra:2/1h")
 	first := world.Take("a", "l", a, 1)
@@ -33,7 +19,6 @@ func clockOutOfBounds(w *world.World) {
 		good := w.Now()
 		w.Clock.SetTime(bad)
 		mustFail := func(call string, err error, op *store.Op) {
-			w.Helper()
 			w.Note("%s with the clock at %v: error %v", call, bad.UTC(), err)
 			if err == nil {
 				w.Wrong(transcript.Outcome(op.Outcome), "an error", "%s with the clock at %v", call, bad.UTC())
@@ -87,6 +72,132 @@ func clockPowers(w *world.World) {
 	}
 }
 
+// expiryKeeps drains short-lived keys and asks 1 µs before they are fresh, with
+// other keys used in between, so that a store has reason to clean up.
+func expiryKeeps(w *world.World) {
+	rates := []string{"1/1ms", "1/7us", "1/1500us", "7/3s", "1/1h", "1/999us", "1/1001us", "1/1999us", "1/2500ms", "1/61s", "2/90s", "1/333us"}
+	starts := []algorithm.Instant{0, world.Start + 999, world.Start + 123_457, world.Start}
+	for i, f := range algorithm.Families() {
+		for j, rate := range rates {
+			if (i+j)%3 > 0 {
+				continue // for another family
+			}
+			for n, start := range starts {
+				if w.Quick() && n != 1+(i+j/3)%3 {
+					continue
+				}
+				w.StartAt(start)
+				s, other := world.SlotOf("a", "l", world.Limit(f.Name+":"+rate)), world.SlotOf("c", "m", world.Limit(f.Name+":"+rate))
+				capacity := world.Capacity(s.Algorithm)
+				fresh := w.Drain(s)
+				for _, at := range []algorithm.Instant{w.Now() + (fresh-w.Now())/2, fresh - 1} {
+					w.SetClock(at)
+					w.MustCommit(world.Op(other, 1))
+					w.MustDeny(world.Op(s, capacity))
+					w.Reset(other)
+				}
+				w.SetClock(fresh)
+				w.MustCommit(world.Op(s, capacity))
+			}
+		}
+	}
+}
+
+// expiryAmongMany writes so many other keys that a store cleans up which does so
+// after a number of writes, while the watched keys are fresh for nearly a second.
+func expiryAmongMany(w *world.World) {
+	const writes = 1000
+	watched := w.Slots("a", "l")
+	w.MustTakeAll(watched, world.Capacities(watched))
+	fresh := make([]algorithm.Instant, len(watched))
+	for i, s := range watched {
+		fresh[i] = w.Now() + world.Micros(w.Look(s).ResetAfter)
+	}
+	first := slices.Min(fresh)
+	for i, at := range []algorithm.Instant{first - 1, first + world.Second - 1} {
+		w.SetClock(at)
+		w.WriteOthers(strconv.Itoa(i), writes)
+		w.SetClock(first - 1)
+		for _, s := range watched {
+			w.MustDeny(world.Op(s, world.Capacity(s.Algorithm)))
+		}
+	}
+}
+
+func expiryBehind(w *world.World) {
+	for s, capacity := range w.SomeLimits() {
+		fresh, other := w.Drain(s), world.SlotOf("b", "l", s.Algorithm)
+		for _, ahead := range []algorithm.Instant{fresh, fresh + world.Second/2, fresh + world.Second - 1} {
+			w.SetClock(ahead)
+			w.MustCommit(world.Op(other, 1)) // somebody else is served then
+			w.Reset(other)
+			w.SetClock(max(fresh-1, ahead-world.Second))
+			w.Must(ahead-world.Second >= fresh, world.Op(s, capacity))
+			w.Look(s)
+		}
+	}
+}
+
+// expiryOfDenied asks for what is denied, and for nothing, until a key is fresh.
+func expiryOfDenied(w *world.World) {
+	expirySteady(w)
+	expiryPatient(w)
+}
+
+func expirySteady(w *world.World) {
+	for s, capacity := range w.SomeLimits() {
+		fresh := w.Drain(s)
+		const parts = 8
+		start, step := w.Now(), max(1, (fresh-w.Now())/parts)
+		for n := range algorithm.Instant(parts) {
+			at := start + n*step
+			if at >= fresh || w.Quick() && n > 1 && n != parts-2 {
+				continue
+			}
+			w.SetClock(at)
+			w.MustDeny(world.Op(s, capacity))
+			w.MustCommit(world.Op(s, 0))
+			w.Peek(world.Op(s, capacity))
+		}
+		w.SetClock(fresh)
+		w.MustCommit(world.Op(s, capacity))
+	}
+}
+
+// expiryPatient has a client keep trying, who must be admitted at the end of the
+// first RetryAfter.
+func expiryPatient(w *world.World) {
+	for s := range w.SomeLimits() {
+		w.Drain(s)
+		due := w.Now() + world.Micros(w.One(s, 1).RetryAfter)
+		step := max(1, (due-w.Now())/algorithm.Instant(w.Often(10, 3)))
+		for w.Now() < due {
+			w.MustDeny(world.Op(s, 1))
+			w.SetClock(min(due, w.Now()+step))
+		}
+		w.MustCommit(world.Op(s, 1))
+	}
+}
+
+// expiryForgotten drops each state by a Reset once a store may have dropped it,
+// and goes on. The model, which drops nothing, must give the same answers.
+func expiryForgotten(w *world.World) {
+	for s, capacity := range w.SomeLimits() {
+		w.StartAt(world.Start + 123_457)
+		for n, cost := range []int64{1, capacity, 1, capacity/2 + 1, 1, 1, capacity}[:w.Often(7, 4)] {
+			w.Apply(world.Op(s, cost))
+			held := w.Model.Of(s)
+			for _, beyond := range []algorithm.Instant{0, algorithm.Instant(n) * 1_000_003} {
+				w.SetClock(max(w.Now(), held.Until) + beyond)
+				w.NoError("Reset", w.Store.Reset(background, []store.Slot{s}))
+				w.Note("dropped  %s", transcript.Slot(s))
+				w.Peek(world.Op(s, 1))
+				w.Peek(world.Op(s, capacity))
+			}
+		}
+	}
+}
+
 // clockSkewed has two callers take turns, one of them behind by more each time.
 // What they take together must be what the caller with the later clock could take.
 func clockSkewed(w *world.World) {
@@ -97,13 +208,9 @@ func clockSkewed(w *world.World) {
 			w.Drain(s)
 			for range w.Often(10, 3) {
 				w.Advance(-behind)
-				if n := w.TakeUnits(s, 1); n != 0 {
-					w.Wrong(n, 0, "units that a caller %v behind was given of what was all taken", behind)
-				}
+				w.MustDeny(world.Op(s, 1))
 				w.Advance(behind)
-				if n := w.TakeUnits(s, 1); n != 0 {
-					w.Wrong(n, 0, "units that were given at one instant beyond the capacity, after a caller %v behind", behind)
-				}
+				w.MustDeny(world.Op(s, 1))
 			}
 		}
 	}

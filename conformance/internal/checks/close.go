@@ -5,30 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
 
-// closeChecks are about contexts that end and stores that are closed.
-func closeChecks() []world.Check {
-	return []world.Check{
-		check("context/ended", "D3", 0,
-			"a call whose context has ended before gives the error of the context, and charges nothing", contextEnded),
-		check("context/ending", "D4 X1", 0,
-			"a call whose context ends while it runs is done as a whole or not at all, and not at all where the error is that of the context alone", contextEnding),
-		check("close/then-closed", "D3", 0,
-			"Close is idempotent, and later calls of every other method return ErrClosed", closeThenClosed),
-		check("close/while-in-use", "D3 H1", 0,
-			"a call that runs while the store is closed is decided or gets ErrClosed", closeInUse),
-	}
-}
-
 // mustRefuseAll calls every method of the store, each with one op and with several,
 // and every method of a Bound, and fails unless each gives the error.
 func mustRefuseAll(ctx context.Context, w *world.World, b store.Bound, what string, target error, ops []store.Op) {
-	w.Helper()
 	slots := make([]store.Slot, len(ops))
 	for i, op := range ops {
 		slots[i] = op.Slot
@@ -116,4 +102,118 @@ func closeInUse(w *world.World) {
 			w.Errorf("Close: %v", err)
 		}
 	})
+}
+
+// endingCalls makes calls with ending contexts, each for one unit of every slot,
+// and counts how many were committed and how many may have been.
+type endingCalls struct {
+	w                  *world.World
+	slots              []store.Slot
+	capacity           int64
+	committed, unknown atomic.Int64
+}
+
+// take makes one call that may end at any time.
+func (e *endingCalls) take(ctx context.Context) error {
+	_, committed, err := e.w.Store.Apply(ctx, world.Ops(e.slots, 1))
+	switch {
+	case err == nil && committed:
+		e.committed.Add(1)
+	case err == nil:
+		return world.Failure{What: "an Apply of what is left", Got: "refused", Want: "committed, or an error"}
+	case errors.Is(err, store.ErrOutcomeUnknown):
+		e.unknown.Add(1)
+	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrContention):
+		// Nothing was charged.
+	default:
+		return world.Failure{What: "an Apply whose context ends meanwhile", Got: fmt.Sprintf("the error %v", err),
+			Want: "an answer, the error of the context, or ErrOutcomeUnknown"}
+	}
+	return nil
+}
+
+// used looks at the slots and returns how many units of each are taken. At no time
+// may one have been charged without the others, nor fewer than were committed.
+func (e *endingCalls) used() (used int64, err error) {
+	ops, least := world.Ops(e.slots, 0), e.committed.Load()
+	if _, err := e.w.Store.Peek(background, ops); err != nil {
+		return 0, world.Failure{What: "a look beside calls whose contexts end", Got: fmt.Sprint(err), Want: "no error"}
+	}
+	used = e.capacity - ops[0].Outcome.Remaining
+	for _, op := range ops {
+		if got := e.capacity - op.Outcome.Remaining; got != used {
+			return used, world.Failure{What: "slots that are always taken together", Got: fmt.Sprintf("%d units of one are taken, and %d of another", used, got),
+				Want: "as many of each: a call is no half step"}
+		}
+	}
+	if used < least {
+		return used, world.Failure{What: "a slot", Got: fmt.Sprintf("%d units are taken", used), Want: fmt.Sprintf("%d at least, which were answered as committed", least)}
+	}
+	return used, nil
+}
+
+// judge fails where more is taken than calls can have taken.
+func (e *endingCalls) judge(when string) {
+	e.w.Helper()
+	e.w.Note("%s: %d calls were committed, and of %d it is not known", when, e.committed.Load(), e.unknown.Load())
+	used, err := e.used()
+	if err != nil {
+		e.w.Fail(err)
+	}
+	if most := e.committed.Load() + e.unknown.Load(); used > most {
+		e.w.Wrong(used, fmt.Sprintf("%d at most", most), "units taken; a call that gave the error of its context must have taken none")
+	}
+}
+
+// contextEnding lets contexts end in the middle of calls: in the reading of the
+// clock, where a store is at work for certain, and from beside.
+func contextEnding(w *world.World) {
+	e := endingCalls{w: w, capacity: 1000}
+	for i, spec := range world.BuiltIn("1000/24h") {
+		e.slots = append(e.slots, world.SlotOf("a", "l", w.Limit(spec)))
+		if w.Can(world.NeedsKeys) {
+			e.slots = append(e.slots, world.SlotOf("b", fmt.Sprint("m", i%2), w.Limit(spec)))
+		}
+	}
+	if !w.Can(world.NeedsOps) {
+		e.slots = e.slots[:1]
+	}
+	for range 30 {
+		ctx, cancel := context.WithCancel(background)
+		w.Clock.OnRead(cancel)
+		err := e.take(ctx)
+		w.Clock.OnRead(nil)
+		cancel()
+		if err != nil {
+			w.Fail(err)
+		}
+	}
+	e.judge("with contexts that ended as the clock was read")
+	calls := min(100, max(20, w.Scaled(50)))
+	w.Concurrently(8, func(i int) error {
+		for n := range calls {
+			if i == 0 {
+				if _, err := e.used(); err != nil {
+					return err
+				}
+				continue
+			}
+			ctx, cancel := context.WithCancel(background)
+			ended := make(chan struct{})
+			go func() {
+				for range n % 7 { // sooner or later
+					_ = ctx.Err()
+				}
+				cancel()
+				close(ended)
+			}()
+			err := e.take(ctx)
+			<-ended
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	e.judge("with contexts that ended beside")
 }

@@ -11,24 +11,6 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// concurrentChecks have many callers ask at the same time while the clock stands
-// still, so that what comes out is known without knowing who was first.
-func concurrentChecks() []world.Check {
-	var checks []world.Check
-	for _, k := range world.Kinds() {
-		checks = append(checks, check("concurrent/exactly-the-capacity/"+k.Name, "H4", k.Needs,
-			"concurrent callers of one slot at one instant take exactly its capacity", func(w *world.World) { concurrentCapacity(w, k) }))
-	}
-	return append(checks,
-		check("concurrent/ten-thousand", "H4", 0,
-			"of 10,000 callers of one slot at one instant, a thousand in the quick profile, as many as its capacity are admitted", tenThousand),
-		check("concurrent/takes-in-opposite-orders", "H1", world.NeedsKeys,
-			"concurrent Applies that name the same slots in different orders all come to an end, and each unit is counted once", concurrentOrders),
-		check("concurrent/takes-are-whole", "H1 X1", world.NeedsKeys,
-			"what concurrent callers see of slots that are always taken together is equal", concurrentWhole),
-	)
-}
-
 func concurrentCapacity(w *world.World, k world.Kind) {
 	callers, calls := 32, w.Often(12, 5)
 	s := world.SlotOf("a", "l", w.OfKind(k, "100/1h"))

@@ -7,14 +7,6 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// modelChecks compare the store with the model over random histories.
-func modelChecks() []world.Check {
-	return []world.Check{
-		check("model/random-history", "P3", 0,
-			"over any history of calls and clock readings the store answers as the pure functions do, field by field", randomHistories),
-	}
-}
-
 func randomHistories(w *world.World) {
 	w.Search(func(t *draw.T) {
 		starts := []algorithm.Instant{

@@ -3,6 +3,7 @@ package checks
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -11,35 +12,16 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// storedChecks look past the store at what it keeps, and have it drop what it may.
-func storedChecks() []world.Check {
-	const inspect = world.NeedsInspect
-	return []world.Check{
-		check("stored/for-a-while", "T2 T4", inspect,
-			"what is kept has a time to live: not shorter than ResetAfter and the grace of a second, nor longer, or an hour where the clock is injected", storedTTL),
-		check("stored/untouched-by-denials-and-looks", "M6 M7 T4", inspect,
-			"peeks, looks and denials leave what is kept as it is, and keep it no longer", storedUntouched),
-		check("stored/nothing-for-a-fresh-key", "T3 T8", inspect,
-			"nothing is kept for a key of which nothing was taken, nor for one that was reset", storedNothing),
-		check("stored/is-the-state", "P3 P5", inspect|world.NeedsClock,
-			"what is kept for a slot is the text of the state that Step returned, byte for byte", storedText),
-		check("expiry/swept", "T1 T7", world.NeedsSweep|world.NeedsClock,
-			"a state that is swept away is met by no clock that is up to a second behind", expirySwept),
-	}
-}
-
 // unknownTTL is the TTL of what is stored where Inspect cannot know it.
 const unknownTTL time.Duration = math.MinInt64
 
 // stored is what is kept for a slot.
 func stored(w *world.World, s store.Slot) (world.Stored, bool) {
-	w.Helper()
 	return w.Inspect(w.TB, w.Store, s)
 }
 
 // mustKeepNothing fails unless nothing is kept for a slot.
 func mustKeepNothing(w *world.World, s store.Slot, format string, args ...any) {
-	w.Helper()
 	if got, found := stored(w, s); found {
 		w.Wrong(storedLine(got), "nothing", "what is kept for %s %s", transcript.Slot(s), fmt.Sprintf(format, args...))
 	}
@@ -129,7 +111,6 @@ func storedTTL(w *world.World) {
 // mustLiveLongEnough takes all of a slot and fails unless what is then kept lives
 // as long as it must. It returns the TTL, and whether anything was there to be seen.
 func mustLiveLongEnough(w *world.World, s store.Slot) (ttl time.Duration, found bool) {
-	w.Helper()
 	// A server counts by a real clock, in milliseconds, and cannot know an
 	// injected clock: then it keeps for an hour at least.
 	const injected, margin = time.Hour, 10 * time.Millisecond
@@ -170,7 +151,6 @@ func mustLiveLongEnough(w *world.World, s store.Slot) (ttl time.Duration, found 
 // countsByOurClock moves the clock a little, and reports whether the TTL of what
 // was stored has become shorter by exactly that, or is over.
 func countsByOurClock(w *world.World, s store.Slot, before world.Stored) bool {
-	w.Helper()
 	const step = 100*time.Millisecond + 7*time.Microsecond // no whole milliseconds, as a server counts
 	w.Advance(step)
 	after, found := stored(w, s)
@@ -204,4 +184,87 @@ func expirySwept(w *world.World) {
 		}
 		w.MustCommit(world.Op(s, capacity))
 	}
+}
+
+// corruptTexts are texts that no algorithm like a writes: damaged ones, and those
+// of other kinds.
+func corruptTexts(a algorithm.Algorithm) []string {
+	texts := []string{
+		"x", " ", "-", "+", ".", "nil", "1.5", "1e3", "0x10", "01", "+1", "1 ", " 1", "1  2", "1 x", "1\n", "1\x00", "١",
+		"9007199254740992", "-9007199254740993", "99999999999999999999", "1,2", "1:0", "1:-1", "{}", "\xff",
+		"1 2 3 4 5", "1 2 3 4", "1 2 3", "5 -1", "-5", "1:2", "5 4 3 2 1",
+	}
+	checker, offered := a.(algorithm.StateChecker)
+	return slices.DeleteFunc(texts, func(text string) bool {
+		s, err := algorithm.ParseState(text)
+		return err == nil && (!offered || checker.CheckState(s) == nil)
+	})
+}
+
+// damage replaces what is stored for a slot, of which a unit is taken before.
+func damage(w *world.World, s store.Slot, text string) {
+	w.MustCommit(world.Op(s, 1))
+	w.Corrupt(w.TB, w.Store, s, text)
+	w.Note("what is stored for %s is now %q", transcript.Slot(s), text)
+}
+
+// mustRecover resets a slot, which must then be fresh.
+func mustRecover(w *world.World, s store.Slot) {
+	w.Reset(s)
+	w.MustBeFresh(s)
+}
+
+func corruptError(w *world.World) {
+	slots := w.Slots("somebody", "l")
+	for n, s := range slots {
+		for i, text := range corruptTexts(s.Algorithm) {
+			if w.Quick() && i%len(slots) != n {
+				continue // for another kind
+			}
+			damage(w, s, text)
+			for _, cost := range []int64{0, 1, world.Capacity(s.Algorithm) + 1}[:w.Often(3, 1+i%2)] {
+				w.MustRefuse(fmt.Sprintf("cost %d of a slot with the state %q", cost, text), store.ErrCorrupt, world.Op(s, cost))
+			}
+			if w.Can(world.NeedsInspect) {
+				if got, found := stored(w, s); !found || got.Text != text {
+					w.Wrong(fmt.Sprintf("%q, found %t", got.Text, found), fmt.Sprintf("%q", text), "what is stored after an error about it")
+				}
+			}
+			mustRecover(w, s)
+		}
+	}
+}
+
+func corruptTogether(w *world.World) {
+	slots := w.Slots("a", "l")
+	for _, s := range slots {
+		damage(w, s, "x")
+		w.MustRefuse("several slots, one of them damaged", store.ErrCorrupt, world.Ops(slots, 1)...)
+		mustRecover(w, s)
+		w.MustBeFresh(slots...)
+	}
+}
+
+func corruptOthers(w *world.World) {
+	slots := append(w.Slots("a", "l"), w.Slots("b", "l")...)
+	bad, good := slots[0], slots[1:]
+	damage(w, bad, "x")
+	w.MustRefuse("a slot that is damaged", store.ErrCorrupt, world.Op(bad, 0))
+	w.MustBeFresh(good...)
+	w.Concurrently(8, func(i int) error {
+		for range w.Often(20, 5) {
+			op := world.Op(good[i%len(good)], 0)
+			if i%4 == 0 {
+				op.Slot = bad
+			}
+			if _, err := w.Store.Peek(background, []store.Op{op}); (err == nil) == (i%4 == 0) {
+				return world.Failure{What: "a look at " + transcript.Slot(op.Slot), Got: fmt.Sprint(err), Want: "an error for the slot that is damaged, and for no other"}
+			}
+		}
+		return nil
+	})
+	for _, s := range good {
+		w.MustCommit(world.Op(s, 1))
+	}
+	mustRecover(w, bad)
 }

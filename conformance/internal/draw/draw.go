@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance/internal/recorder"
 )
 
@@ -131,4 +132,120 @@ func shrink(drawn []uint64, until time.Time, fails func(given []uint64) (drawn [
 			}
 		}
 	}
+}
+
+// Limit draws requests to an algorithm and readings of a clock, mostly near those
+// that matter to it.
+type Limit struct {
+	Source
+	// Capacity, Full and Unit give the drawn costs and times their scale: the
+	// Limit, and the µs from a drained key to a fresh one, and to one more unit.
+	Capacity, Full, Unit int64
+}
+
+// For returns a Limit for an algorithm, whose scale is measured at an instant.
+func For(s Source, a algorithm.Algorithm, at algorithm.Instant) *Limit {
+	step := func(state algorithm.State, cost int64) (algorithm.State, algorithm.Outcome) {
+		return a.Step(state, at, algorithm.Request{Cost: cost})
+	}
+	_, look := step(algorithm.State{}, 0)
+	drained, o := step(algorithm.State{}, look.Limit)
+	_, next := step(drained, 1)
+	return &Limit{s, look.Limit, Micros(o.ResetAfter), Micros(next.RetryAfter)}
+}
+
+// Micros is d in µs, kept to what can be added to an instant.
+func Micros(d time.Duration) int64 {
+	return min(max(0, int64(d/time.Microsecond)), int64(algorithm.MaxInstant))
+}
+
+// Number draws a small number.
+func Number(s Source, label string, from, to int) int {
+	return int(s.Draw(label, int64(from), int64(to)))
+}
+
+// Number draws a small number.
+func (l *Limit) Number(label string, from, to int) int { return Number(l, label, from, to) }
+
+// NumberOf draws from a range that may be wide: small numbers, large ones, and what
+// lies between.
+func (l *Limit) NumberOf(label string, from, to int64) int64 {
+	if width := to - from; width > 1000 {
+		switch l.Number(label+" is", 0, 3) {
+		case 2:
+			return to - l.Draw(label+", from the top", 0, 1000)
+		case 3:
+			return from + width/int64(l.Number(label+", a part of", 2, 9))
+		}
+	}
+	return l.Draw(label, from, max(from, to))
+}
+
+// Request draws a request. last is the answer that the caller has seen last.
+func (l *Limit) Request(last algorithm.Outcome) algorithm.Request {
+	return algorithm.Request{Cost: l.Cost(last), MaxDelay: l.MaxDelay(last)}
+}
+
+// Cost draws a cost: around what remains, around the capacity, small.
+func (l *Limit) Cost(last algorithm.Outcome) int64 {
+	costs := []int64{1, 0, 2, last.Remaining, last.Remaining + 1, l.Capacity, l.Capacity + 1, l.Capacity / 2}
+	if i := l.Number("cost", 0, len(costs)+1); i < len(costs) {
+		return costs[i]
+	}
+	return l.NumberOf("units", 1, l.Capacity)
+}
+
+// MaxDelay draws a bound on the delay, mostly none.
+func (l *Limit) MaxDelay(last algorithm.Outcome) time.Duration {
+	switch l.Number("bound", 0, 8) {
+	case 6:
+		return time.Duration(l.Number("bound in ns", 1, 2000))
+	case 7:
+		return time.Duration(l.NumberOf("bound in µs", 0, l.Full)) * time.Microsecond
+	case 8:
+		return max(0, last.Delay+time.Duration(l.Number("off by µs", -1, 1))*time.Microsecond)
+	}
+	return 0
+}
+
+// Wait draws how many µs pass, mostly near a time that matters: when the last
+// request is admitted, when the key is fresh, when the next unit is due.
+func (l *Limit) Wait(last algorithm.Outcome) int64 {
+	off := func(d int64) int64 { return max(0, d+int64(l.Number("off by", -1, 1))) }
+	switch l.Number("wait", 0, 7) {
+	case 0:
+		return 0
+	case 1:
+		return int64(l.Number("µs", 1, 3))
+	case 2:
+		if last.RetryAfter == algorithm.Never {
+			return off(l.Unit)
+		}
+		return off(Micros(last.RetryAfter))
+	case 3:
+		return off(Micros(last.ResetAfter))
+	case 4:
+		return off(l.Unit)
+	case 5:
+		return l.NumberOf("part of a unit", 0, l.Unit)
+	case 6:
+		return l.NumberOf("part of the whole", 0, l.Full)
+	}
+	return l.NumberOf("long", 0, min(3*l.Full+3, int64(algorithm.MaxInstant)))
+}
+
+// Reading draws the next reading of a clock that may go back.
+func (l *Limit) Reading(now algorithm.Instant, last algorithm.Outcome) algorithm.Instant {
+	switch l.Number("clock goes", 0, 9) {
+	case 8:
+		return After(now, -l.NumberOf("back by", 0, min(2*l.Full+1, int64(algorithm.MaxInstant))))
+	case 9:
+		return After(now, -l.NumberOf("back by a few", 0, 2*l.Unit+1))
+	}
+	return After(now, l.Wait(last))
+}
+
+// After is the instant some µs from now, kept within the bounds.
+func After(now algorithm.Instant, micros int64) algorithm.Instant {
+	return min(max(now+algorithm.Instant(micros), 0), algorithm.MaxInstant)
 }

@@ -10,7 +10,6 @@ import (
 // These laws are about costs at one instant: what is admitted, what is left,
 // and what must not leave a trace.
 
-// S6.
 func capacity(w *World) {
 	var passed int64
 	unitByUnit := w.Number("unit by unit", 0, 1) == 1
@@ -40,7 +39,6 @@ func capacity(w *World) {
 	}
 }
 
-// S8.
 func outcome(w *World) {
 	for range w.Number("steps", 1, 16) {
 		w.now = w.tick()
@@ -55,7 +53,6 @@ func outcome(w *World) {
 }
 
 func (w *World) mustBeWellFormed(o algorithm.Outcome, r algorithm.Request) {
-	w.Helper()
 	whole := func(d time.Duration) bool { return d >= 0 && d%time.Microsecond == 0 }
 	switch {
 	case o.Limit != w.Capacity:
@@ -81,7 +78,6 @@ func (w *World) mustBeWellFormed(o algorithm.Outcome, r algorithm.Request) {
 	}
 }
 
-// M4.
 func smaller(w *World) {
 	w.reach()
 	r := w.Request(w.last)
@@ -97,7 +93,6 @@ func smaller(w *World) {
 	}
 }
 
-// M5.
 func larger(w *World) {
 	w.reach()
 	r := w.Request(w.last)
@@ -114,7 +109,6 @@ func larger(w *World) {
 	}
 }
 
-// M6.
 func look(w *World) {
 	w.reach()
 	for range w.Number("looks", 1, 3) {
@@ -129,7 +123,6 @@ func look(w *World) {
 	}
 }
 
-// M7.
 func denial(w *World) {
 	w.reach()
 	for range w.Number("requests", 1, 4) {
@@ -146,7 +139,6 @@ func denial(w *World) {
 	}
 }
 
-// E3.
 func remaining(w *World) {
 	w.reach()
 	s, o := w.a.Step(w.state, w.now, algorithm.Request{Cost: w.Cost(w.last)})
@@ -171,7 +163,6 @@ func remaining(w *World) {
 	}
 }
 
-// E4.
 func sum(w *World) {
 	w.reach()
 	x := w.NumberOf("a", 1, max(1, w.Cost(w.last)))
@@ -192,7 +183,6 @@ func sum(w *World) {
 	}
 }
 
-// E14.
 func foretold(w *World) {
 	w.reach()
 	n := w.Cost(w.last)
@@ -209,7 +199,6 @@ func foretold(w *World) {
 	}
 }
 
-// I1.
 func negative(w *World) {
 	w.reach()
 	costs := []int64{-1, -w.Capacity, -w.NumberOf("minus", 1, math.MaxInt64), math.MinInt64}
@@ -223,7 +212,6 @@ func negative(w *World) {
 	}
 }
 
-// I1.
 func edges(w *World) {
 	_, o := w.a.Step(algorithm.State{}, w.now, algorithm.Request{Cost: w.Capacity})
 	if !o.Allowed || o.Remaining != 0 {

@@ -11,7 +11,6 @@ import (
 // These laws are about what a state is: a value that a pure function takes and
 // returns, with a text that loses nothing.
 
-// P1.
 func function(w *World) {
 	w.reach()
 	r := w.Request(w.last)
@@ -102,7 +101,6 @@ func concurrent(w *World) {
 	}
 }
 
-// P5.
 func text(w *World) {
 	w.reach()
 	read := w.reread(w.state)
@@ -118,7 +116,6 @@ func text(w *World) {
 	}
 }
 
-// P6.
 func bounds(w *World) {
 	checker, checks := w.a.(algorithm.StateChecker)
 	for range w.Number("steps", 0, 12) {
@@ -137,7 +134,6 @@ func bounds(w *World) {
 	}
 }
 
-// K6.
 func kind(w *World) {
 	spec := w.a.Spec()
 	if len(spec.Kind) < 1 || len(spec.Kind) > 64 || strings.Trim(spec.Kind, "abcdefghijklmnopqrstuvwxyz0123456789-./") != "" {

@@ -23,7 +23,6 @@ func (w *World) denied() (r algorithm.Request, o algorithm.Outcome, ok bool) {
 	return r, o, !o.Allowed && o.RetryAfter != algorithm.Never
 }
 
-// L1.
 func admittedAtRetry(w *World) {
 	r, o, ok := w.denied()
 	if !ok {
@@ -37,7 +36,6 @@ func admittedAtRetry(w *World) {
 	}
 }
 
-// L2.
 func deniedBeforeRetry(w *World) {
 	r, o, ok := w.denied()
 	if !ok || o.RetryAfter <= 0 {
@@ -84,7 +82,6 @@ func shortestWait(w *World) {
 	}
 }
 
-// L4.
 func eventually(w *World) {
 	w.reach()
 	r := algorithm.Request{Cost: w.NumberOf("cost", 0, w.Capacity), MaxDelay: w.MaxDelay(w.last)}
@@ -93,7 +90,6 @@ func eventually(w *World) {
 	}
 }
 
-// L5.
 func never(w *World) {
 	w.reach()
 	n := w.Capacity + w.NumberOf("above by", 1, algorithm.MaxUnits)
@@ -107,7 +103,6 @@ func never(w *World) {
 	}
 }
 
-// L6.
 func fresh(w *World) {
 	w.reach()
 	reset := w.try(w.state, w.now, 0).ResetAfter
@@ -160,7 +155,6 @@ func (w *World) looksFresh(at algorithm.Instant) bool {
 	return true
 }
 
-// L7.
 func steadyReset(w *World) {
 	w.reach()
 	first := w.now
@@ -199,7 +193,6 @@ func patience(w *World) {
 	}
 }
 
-// C5.
 func jump(w *World) {
 	w.reach()
 	from := w.now
@@ -228,7 +221,6 @@ func jump(w *World) {
 	w.mustEqual(same, next, "after waiting in steps")
 }
 
-// C6.
 func setBack(w *World) {
 	r, o, _ := w.denied()
 	right := w.now

@@ -71,7 +71,6 @@ func (c *call) changes() bool {
 // run has concurrent callers use slots, up to most in one call, and judges what
 // they were answered.
 func run(w *world.World, slots []store.Slot, most int) {
-	w.Helper()
 	const callers, calls = 6, 16
 	for range w.Scaled(5) {
 		w.StartAt(world.Start)

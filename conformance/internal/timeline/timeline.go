@@ -90,7 +90,6 @@ func (t *timeline) needs() world.Needs {
 // run plays the calls of t. The answers must be those of the text; that they
 // are those of the model too is checked with every call.
 func (t *timeline) run(w *world.World) {
-	w.Helper()
 	for _, c := range t.calls {
 		w.Where, _, _ = strings.Cut(c.line, ": ")
 		w.Where = path.Join("conformance", w.Where)

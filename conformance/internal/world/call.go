@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance/internal/transcript"
@@ -14,18 +15,15 @@ import (
 
 // Apply has the store decide ops, and fails unless it answers as the model.
 func (w *World) Apply(ops ...store.Op) (committed bool) {
-	w.Helper()
 	return w.decide("Apply", ops, true)
 }
 
 // Peek is Apply for the Peek of a store.
 func (w *World) Peek(ops ...store.Op) {
-	w.Helper()
 	w.decide("Peek", ops, false)
 }
 
 func (w *World) decide(name string, ops []store.Op, write bool) (committed bool) {
-	w.Helper()
 	for _, op := range ops {
 		if w.Doubtful(op.Slot) {
 			w.Failf("a mistake in the check itself: a store may have dropped the state of %s", transcript.Slot(op.Slot))
@@ -52,7 +50,6 @@ func (w *World) decide(name string, ops []store.Op, write bool) (committed bool)
 
 // One applies one op and returns its answer.
 func (w *World) One(s store.Slot, cost int64) algorithm.Outcome {
-	w.Helper()
 	ops := []store.Op{Op(s, cost)}
 	w.Apply(ops...)
 	return ops[0].Outcome
@@ -60,7 +57,6 @@ func (w *World) One(s store.Slot, cost int64) algorithm.Outcome {
 
 // Look peeks at a slot.
 func (w *World) Look(s store.Slot) algorithm.Outcome {
-	w.Helper()
 	ops := []store.Op{Op(s, 0)}
 	w.Peek(ops...)
 	return ops[0].Outcome
@@ -69,7 +65,6 @@ func (w *World) Look(s store.Slot) algorithm.Outcome {
 // Drain takes the whole capacity of a fresh slot, and returns the instant at which
 // the slot is fresh again.
 func (w *World) Drain(s store.Slot) (fresh algorithm.Instant) {
-	w.Helper()
 	ops := []store.Op{Op(s, Capacity(s.Algorithm))}
 	w.MustCommit(ops...)
 	return w.Now() + Micros(ops[0].Outcome.ResetAfter)
@@ -77,7 +72,6 @@ func (w *World) Drain(s store.Slot) (fresh algorithm.Instant) {
 
 // Reset resets slots, in the store and in the model.
 func (w *World) Reset(slots ...store.Slot) {
-	w.Helper()
 	for _, s := range slots {
 		w.Note("reset  %s", transcript.Slot(s))
 		delete(w.Model, s.ID())
@@ -87,19 +81,16 @@ func (w *World) Reset(slots ...store.Slot) {
 
 // MustCommit fails unless an Apply is committed.
 func (w *World) MustCommit(ops ...store.Op) {
-	w.Helper()
 	w.Must(true, ops...)
 }
 
 // MustDeny fails unless an Apply is not committed.
 func (w *World) MustDeny(ops ...store.Op) {
-	w.Helper()
 	w.Must(false, ops...)
 }
 
 // Must fails unless an Apply ends as the check says.
 func (w *World) Must(committed bool, ops ...store.Op) {
-	w.Helper()
 	if got := w.Apply(ops...); got != committed {
 		w.Wrong(got, committed, "Apply is not committed, or is, against what the check was written for")
 	}
@@ -108,7 +99,6 @@ func (w *World) Must(committed bool, ops ...store.Op) {
 // TakeUnits takes unit by unit until n are asked for, and returns how many were
 // admitted.
 func (w *World) TakeUnits(s store.Slot, n int) (admitted int64) {
-	w.Helper()
 	for range n {
 		if w.Apply(Op(s, 1)) {
 			admitted++
@@ -120,7 +110,6 @@ func (w *World) TakeUnits(s store.Slot, n int) (admitted int64) {
 // MustAnswer fails unless ops were answered at the instant that the clock shows, as
 // the model says.
 func (w *World) MustAnswer(at algorithm.Instant, ops []store.Op, want []algorithm.Outcome) {
-	w.Helper()
 	if at != w.Now() {
 		w.Wrong(at, w.Now(), "the decision was not made at the instant that the clock shows")
 	}
@@ -146,13 +135,11 @@ func (w *World) asFresh(op *store.Op, want algorithm.Outcome) string {
 // MustRefuse calls Apply and Peek with ops that must be refused with an error that
 // matches target and shows no key.
 func (w *World) MustRefuse(what string, target error, ops ...store.Op) {
-	w.Helper()
 	w.MustRefuseIn(context.Background(), "of "+what, target, ops)
 }
 
 // MustRefuseIn is MustRefuse with a context. It returns the errors of both.
 func (w *World) MustRefuseIn(ctx context.Context, what string, target error, ops []store.Op) {
-	w.Helper()
 	_, committed, err := w.Store.Apply(ctx, ops)
 	w.MustBeError("Apply "+what, err, target, ops)
 	if committed {
@@ -164,7 +151,6 @@ func (w *World) MustRefuseIn(ctx context.Context, what string, target error, ops
 
 // MustRefuseBound is MustRefuseIn for a Bound.
 func (w *World) MustRefuseBound(ctx context.Context, b store.Bound, what string, target error, op store.Op) {
-	w.Helper()
 	_, _, err := b.Apply(ctx, op.Key, op.Request)
 	w.MustBeError("Apply by a Bound "+what, err, target, []store.Op{op})
 	_, _, err = b.Peek(ctx, op.Key, op.Request)
@@ -173,7 +159,6 @@ func (w *World) MustRefuseBound(ctx context.Context, b store.Bound, what string,
 
 // MustBeError fails unless err matches target and shows none of the keys of ops.
 func (w *World) MustBeError(what string, err, target error, ops []store.Op) {
-	w.Helper()
 	w.Note("%s: error %v", what, err)
 	if !errors.Is(err, target) {
 		w.Wrong(err, fmt.Sprintf("an error that matches %q", target), "%s does not give the error that it must", what)
@@ -188,7 +173,6 @@ func (w *World) MustBeError(what string, err, target error, ops []store.Op) {
 // MustNameField fails unless err is an InputError with the parts that are given
 // and no part empty.
 func (w *World) MustNameField(err error, what string, want store.InputError) {
-	w.Helper()
 	var got *store.InputError
 	if !errors.As(err, &got) {
 		w.Wrong(fmt.Sprintf("%T: %v", err, err), "a *store.InputError", "the error of %s", what)
@@ -197,4 +181,99 @@ func (w *World) MustNameField(err error, what string, want store.InputError) {
 	if !same || got.Field == "" || got.Value == "" || got.Allowed == "" {
 		w.Wrong(fmt.Sprintf("%+v", *got), fmt.Sprintf("%+v, and what is allowed", want), "the parts of the error of %s", what)
 	}
+}
+
+// Path is a way on which a call reaches a store: on the methods of the store, or on
+// those of its features.
+type Path uint8
+
+// The bits of a Path.
+const (
+	ByBound  Path = 1 << iota // calls with one op go through a Bound
+	InATime                   // through the store that Within returns
+	ByMethod Path = 0
+)
+
+// Paths are the paths that the store offers.
+func (w *World) Paths() []Path {
+	paths := []Path{ByMethod}
+	f := store.FeaturesOf(w.Store)
+	if f.Bind != nil {
+		paths = append(paths, ByBound)
+	}
+	if f.Within != nil {
+		paths = append(paths, InATime, InATime|ByBound)
+	}
+	return paths
+}
+
+// Call makes one call on the path that was asked for, where the store offers it.
+func (w *World) Call(ops []store.Op, write bool) (at algorithm.Instant, committed bool, err error) {
+	w.Calls++
+	ctx := context.Background()
+	s := w.onPath()
+	if b := w.boundFor(s, ops); b != nil {
+		op, call := &ops[0], b.Peek
+		if write {
+			call = b.Apply
+		}
+		op.Outcome, at, err = call(ctx, op.Key, op.Request)
+		return at, op.Outcome.Allowed, err
+	}
+	if write {
+		return s.Apply(ctx, ops)
+	}
+	at, err = s.Peek(ctx, ops)
+	return at, false, err
+}
+
+// Wrap puts a wrapper in the place of the store.
+func (w *World) Wrap(wrap func(inner store.Store) store.Store) {
+	w.Store = wrap(w.Store)
+	w.timed, w.bounds = nil, map[boundLimit]store.Bound{}
+}
+
+// onPath is the store, or the store that its Within returns.
+func (w *World) onPath() store.Store {
+	within := store.FeaturesOf(w.Store).Within
+	if w.Path&InATime == 0 || within == nil {
+		return w.Store
+	}
+	if w.timed == nil {
+		w.timed = within(time.Hour)
+	}
+	return w.timed
+}
+
+// Bind returns a Bound of the store, or nil where it offers none.
+func (w *World) Bind(limit string, a algorithm.Algorithm) store.Bound {
+	return w.bind(w.Store, limit, a)
+}
+
+func (w *World) bind(s store.Store, limit string, a algorithm.Algorithm) store.Bound {
+	bind := store.FeaturesOf(s).Bind
+	if bind == nil {
+		return nil
+	}
+	b, err := bind(limit, a)
+	w.NoError("Bind", err)
+	return b
+}
+
+// boundLimit is what a Bound was made for.
+type boundLimit struct {
+	path Path
+	name string
+	spec algorithm.Spec
+}
+
+func (w *World) boundFor(s store.Store, ops []store.Op) store.Bound {
+	if w.Path&ByBound == 0 || len(ops) != 1 {
+		return nil
+	}
+	limit := boundLimit{w.Path, ops[0].Limit, ops[0].Algorithm.Spec()}
+	if w.bounds[limit] == nil {
+		w.bounds[limit] = w.bind(s, ops[0].Limit, ops[0].Algorithm)
+	}
+	return w.bounds[limit]
 }

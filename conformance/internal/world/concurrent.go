@@ -18,13 +18,11 @@ import (
 // Concurrently runs n callers at the same time and fails with the first of their
 // errors.
 func (w *World) Concurrently(n int, caller func(i int) error) {
-	w.Helper()
 	w.ConcurrentlyWith(n, caller, func() {})
 }
 
 // ConcurrentlyWith is Concurrently, with something else that happens meanwhile.
 func (w *World) ConcurrentlyWith(n int, caller func(i int) error, meanwhile func()) {
-	w.Helper()
 	var callers sync.WaitGroup
 	start, failures := make(chan struct{}), make(chan error, n)
 	for i := range n {
@@ -46,7 +44,6 @@ func (w *World) ConcurrentlyWith(n int, caller func(i int) error, meanwhile func
 
 // mustEnd waits for callers and fails where they do not come to an end.
 func (w *World) mustEnd(callers *sync.WaitGroup) {
-	w.Helper()
 	ended := make(chan struct{})
 	go func() { callers.Wait(); close(ended) }()
 	const patience = 2 * time.Minute
@@ -97,7 +94,6 @@ func (w *World) TakeOne(s store.Slot) (left int64, admitted bool, err error) {
 // MustHaveLeft looks at a slot past the model, which has not seen what concurrent
 // callers did.
 func (w *World) MustHaveLeft(s store.Slot, want int64) {
-	w.Helper()
 	ops := []store.Op{Op(s, 0)}
 	at, err := w.Store.Peek(context.Background(), ops)
 	w.Observe(at, err)

@@ -1,13 +1,16 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance/internal/draw"
 	"github.com/weirgo/weir/conformance/internal/transcript"
@@ -46,7 +49,6 @@ const Start algorithm.Instant = 1_764_288_000_000_000
 
 // Run runs a check against the stores that open opens.
 func Run(c Check, cfg *Config, t TB, open Opener) {
-	t.Helper()
 	if why := cfg.Skips(c.Name, c.Needs); why != "" {
 		t.Skip(why)
 	}
@@ -57,7 +59,6 @@ func Run(c Check, cfg *Config, t TB, open Opener) {
 
 // StartAt begins again at an instant, with a new store.
 func (w *World) StartAt(at algorithm.Instant) {
-	w.Helper()
 	if w.Store == nil {
 		w.Cleanup(w.close)
 	} else {
@@ -84,7 +85,6 @@ func (w *World) close() {
 // Search tries a property with random choices, as often as the depth asks for, and
 // fails with the shortest history that breaks it.
 func (w *World) Search(property func(t *draw.T)) {
-	w.Helper()
 	o := draw.Options{Name: w.Name(), Runs: w.Histories, Seed: w.Seed, Shrink: w.Shrink}
 	if err := draw.Search(o, property); err != nil {
 		w.Fatal(err.Error())
@@ -93,7 +93,6 @@ func (w *World) Search(property func(t *draw.T)) {
 
 // Anew is a World for one random history, with a store of its own.
 func (w *World) Anew(t TB, start algorithm.Instant) *World {
-	t.Helper()
 	own := &World{TB: t, Config: w.Config, check: w.check, open: w.open}
 	own.StartAt(start)
 	return own
@@ -187,20 +186,17 @@ func (f Failure) Error() string { return fmt.Sprintf("%s: got %s, want %s", f.Wh
 
 // Failf ends the check with what has broken its rule and the transcript.
 func (w *World) Failf(format string, args ...any) {
-	w.Helper()
 	w.Fatalf("%s (%s)\n  rule:      %s\n  check:     %s\n  broken by: %s\n%s",
 		w.check.Name, w.check.Property, w.check.Rule, w.place(), fmt.Sprintf(format, args...), w.log.String())
 }
 
 // Wrong is Failf for what can be said as what was got and what was wanted.
 func (w *World) Wrong(got, want any, format string, args ...any) {
-	w.Helper()
 	w.Fail(Failure{fmt.Sprintf(format, args...), fmt.Sprint(got), fmt.Sprint(want)})
 }
 
 // Fail is Wrong for what was found elsewhere, such as by a concurrent caller.
 func (w *World) Fail(err error) {
-	w.Helper()
 	f, is := err.(Failure)
 	if !is {
 		f = Failure{"a call failed, and must not", err.Error(), "no error"}
@@ -211,7 +207,6 @@ func (w *World) Fail(err error) {
 
 // NoError fails where err is not nil.
 func (w *World) NoError(what string, err error) {
-	w.Helper()
 	if err != nil {
 		w.Wrong(err, "no error", "%s failed, and must not", what)
 	}
@@ -235,4 +230,102 @@ func (w *World) place() string {
 			return "unknown"
 		}
 	}
+}
+
+// Model is the simplest store there is, and says what the store under test must
+// answer: states in a map, moved on by Step.
+type Model map[store.SlotID]Held
+
+// Held is what the model holds of a slot, and until when any store does.
+type Held struct {
+	State algorithm.State
+	spec  algorithm.Spec    // the parameters that wrote it
+	Until algorithm.Instant // a store may drop it when its clock has shown this
+}
+
+// Of returns what the model holds of a slot.
+func (m Model) Of(s store.Slot) Held { return m[s.ID()] }
+
+// Decide returns what ops must be answered at an instant, and keeps their states
+// where they are all allowed and write is true.
+func (m Model) Decide(at algorithm.Instant, ops []store.Op, write bool) (outcomes []algorithm.Outcome, committed bool) {
+	outcomes = make([]algorithm.Outcome, len(ops))
+	after := make([]algorithm.State, len(ops))
+	committed = true
+	for i, op := range ops {
+		after[i], outcomes[i] = op.Algorithm.Step(m.Of(op.Slot).State, at, op.Request)
+		committed = committed && outcomes[i].Allowed
+	}
+	for i, op := range ops {
+		switch {
+		case !committed && outcomes[i].Allowed:
+			// It was not charged, so it is answered as a look.
+			_, outcomes[i] = op.Algorithm.Step(m.Of(op.Slot).State, at, algorithm.Request{})
+		case committed && write && op.Request.Cost > 0:
+			m[op.Slot.ID()] = Held{after[i], op.Algorithm.Spec(), at + Micros(store.TTL(outcomes[i].ResetAfter))}
+		}
+	}
+	return outcomes, committed
+}
+
+// doubtful reports whether a store may answer for a slot either from the state in
+// which it was left or as for a fresh key. Once its clock has shown the instant
+// until which a state must be kept, a store may have dropped it. That must not
+// show, except with a clock that then goes back by more than the grace, and with a
+// limit whose parameters change.
+func (m Model) doubtful(s store.Slot, now, latest algorithm.Instant) bool {
+	held, found := m[s.ID()]
+	if !found || latest < held.Until {
+		return false
+	}
+	return now < held.Until-Micros(store.Grace) || s.Algorithm.Spec() != held.spec
+}
+
+// Clock is a clock.Mock whose reading is its own: each move of a Mock sleeps for
+// 1 ms, and moving one by years would fire every tick of every ticker.
+type Clock struct {
+	*clock.Mock
+	nanos atomic.Int64 // since the Unix epoch
+	tick  atomic.Int64 // added by each reading
+
+	onRead atomic.Pointer[context.CancelFunc]
+}
+
+func newClock() *Clock { return &Clock{Mock: clock.NewMock()} }
+
+// Now implements clock.Clock.
+func (c *Clock) Now() time.Time {
+	if f := c.onRead.Load(); f != nil {
+		(*f)()
+	}
+	return time.Unix(0, c.nanos.Add(c.tick.Load()))
+}
+
+// Since implements clock.Clock.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Until implements clock.Clock.
+func (c *Clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+// Set makes the clock show an instant and nearly 1 µs more, which a store has to
+// cut off.
+func (c *Clock) Set(at algorithm.Instant) { c.nanos.Store(int64(at)*1000 + 999) }
+
+// SetTime makes the clock show a time, which may be out of the bounds of instants.
+func (c *Clock) SetTime(t time.Time) { c.nanos.Store(t.UnixNano()) }
+
+// Instant is what the clock shows.
+func (c *Clock) Instant() algorithm.Instant { return algorithm.Instant(c.nanos.Load() / 1000) }
+
+// AddPerReading makes each reading of the clock later than the last by whole microseconds;
+// 0 makes the clock stand still.
+func (c *Clock) AddPerReading(micros int64) { c.tick.Store(1000 * micros) }
+
+// OnRead calls f at each reading, also from several goroutines. nil ends that.
+func (c *Clock) OnRead(f context.CancelFunc) {
+	if f == nil {
+		c.onRead.Store(nil)
+		return
+	}
+	c.onRead.Store(&f)
 }

@@ -2,36 +2,123 @@ package checks
 
 import (
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
 
-// keyChecks are about what tells slots apart: all of key, limit name and kind, and
-// nothing else.
-func keyChecks() []world.Check {
-	apart := func(slots func() []store.Slot) func(w *world.World) {
-		return func(w *world.World) { mustBeKeptApart(w, slots()) }
-	}
-	return []world.Check{
-		check("key/and-limit-name", "T9", 0,
-			"key and limit name are kept apart where they would be the same one after the other; a name may be empty", apart(joinedSlots)),
-		check("key/any-bytes", "T9", 0,
-			"keys are kept apart whatever bytes they consist of", apart(hostileSlots)),
-		check("key/long", "T9", 0,
-			"long keys are kept apart by all of their bytes", apart(longSlots)),
-		check("key/and-kind", "K6", 0,
-			"the kinds of algorithm of one key and limit name have states of their own",
-			func(w *world.World) { mustBeKeptApart(w, append(w.Slots("a", "l"), w.Slots("a", "")...)) }),
+// mustNotChange takes nothing, a part or all of a key of each kind, makes calls
+// that must have no effect, and takes what must remain.
+func mustNotChange(w *world.World, calls func(s store.Slot, capacity int64)) {
+	for s, capacity := range w.SomeLimits() {
+		for _, part := range []int64{0, 1, capacity, capacity / 2}[:w.Often(4, 3)] {
+			if part > 0 {
+				w.Apply(world.Op(s, part))
+			}
+			left := w.Look(s).Remaining
+			calls(s, capacity)
+			w.MustRemain(s, left)
+			if left < capacity {
+				w.MustDeny(world.Op(s, left+1))
+			}
+			if left > 0 {
+				w.MustCommit(world.Op(s, left))
+			}
+			w.Reset(s)
+		}
 	}
 }
 
-// amongManyChecks are about one key beside many others.
-func amongManyChecks() []world.Check {
-	return []world.Check{
-		check("key/among-many", "J1 T6", 0,
-			"what a thousand other keys do changes nothing of a key's answers", keyAmongMany),
+func peekChangesNothing(w *world.World) {
+	mustNotChange(w, func(s store.Slot, capacity int64) {
+		now := w.Now()
+		for _, cost := range []int64{0, 1, capacity, capacity + 1} {
+			w.Peek(world.Op(s, cost))
+		}
+		for _, by := range []time.Duration{time.Microsecond, -time.Second, 500 * time.Millisecond} {
+			w.Advance(by)
+			w.Peek(world.Op(s, 1))
+		}
+		w.SetClock(now)
+		if w.Can(world.NeedsOps) {
+			w.Peek(world.Op(s, 1), world.Take(s.Key, "other", s.Algorithm, 1))
+		}
+	})
+}
+
+func lookChangesNothing(w *world.World) {
+	mustNotChange(w, func(s store.Slot, _ int64) {
+		w.MustCommit(world.Op(s, 0))
+		now := w.Now()
+		w.Advance(-500 * time.Millisecond)
+		if w.Can(world.NeedsOps) {
+			w.MustCommit(world.Op(s, 0), world.Take(s.Key, "other", s.Algorithm, 0))
+		}
+		w.SetClock(now)
+	})
+}
+
+func denialChangesNothing(w *world.World) {
+	mustNotChange(w, func(s store.Slot, capacity int64) {
+		for range w.Often(5, 2) {
+			w.MustDeny(world.Op(s, capacity+1))
+		}
+	})
+}
+
+func resetOne(w *world.World) {
+	var slots []store.Slot
+	for _, place := range [][2]string{{"a", "l"}, {"a", "m"}, {"al", ""}, {"b", "l"}}[:w.Often(4, 3)] {
+		slots = append(slots, w.Slots(place[0], place[1])...)
 	}
+	full, left := world.Capacities(slots), make([]int64, len(slots))
+	w.MustTakeAll(slots, full)
+	for i, s := range slots {
+		w.Reset(s)
+		left[i] = full[i]
+		w.MustAllRemain(slots, left)
+	}
+	w.MustTakeAll(slots, full)
+	w.Reset(slots[1:5]...)
+	clear(left)
+	copy(left[1:5], full[1:5])
+	w.MustAllRemain(slots, left)
+	// The parameters do not belong to the place.
+	last := slots[len(slots)-len(w.Kinds())] // the first kind
+	w.MustRemain(last, 0)
+	w.Reset(world.SlotOf(last.Key, last.Limit, world.Limit(w.Kinds()[0].Name+":1/1s")))
+	w.MustBeFresh(last)
+}
+
+func resetTwice(w *world.World) {
+	slots := w.Slots("a key", "l")
+	w.Reset()
+	for range 2 {
+		w.Reset(slots...)
+		w.Reset(slots...)
+		w.MustBeFresh(slots...)
+		for _, s := range slots {
+			w.MustCommit(world.Op(s, 1))
+		}
+	}
+	w.Reset(slots...)
+	w.Reset(slots...)
+	first := slots[0]
+	w.MustCommit(world.Op(first, 1))
+	for _, bad := range []struct {
+		what   string
+		slot   store.Slot
+		target error
+	}{
+		{"Reset of an empty key", store.Slot{Limit: "l", Algorithm: first.Algorithm}, store.ErrInvalid},
+		{"Reset without an algorithm", store.Slot{Key: "a key"}, store.ErrInvalid},
+		{"Reset of a slot twice", first, store.ErrDuplicateSlot},
+	} {
+		err := w.Store.Reset(background, []store.Slot{first, bad.slot})
+		w.MustBeError(bad.what, err, bad.target, []store.Op{world.Op(bad.slot, 0)})
+	}
+	w.MustRemain(first, world.Capacity(first.Algorithm)-1)
 }
 
 // keySlot is a slot of three units.
@@ -42,7 +129,6 @@ func keySlot(key, limit string) store.Slot {
 // mustBeKeptApart takes from each slot in turn, and then of all together: where
 // two are taken for one, there is less than there must be.
 func mustBeKeptApart(w *world.World, slots []store.Slot) {
-	w.Helper()
 	left := make([]int64, len(slots))
 	for i, s := range slots {
 		ops := []store.Op{world.Op(s, 1)}
@@ -84,8 +170,16 @@ func keyAmongMany(w *world.World) {
 	}
 }
 
+// keptApart is a check of slots, which may depend on what the store can do.
+func keptApart(slots func(w *world.World) []store.Slot) func(w *world.World) {
+	return func(w *world.World) { mustBeKeptApart(w, slots(w)) }
+}
+
+// kindSlots are the kinds of algorithm of one key and limit name.
+func kindSlots(w *world.World) []store.Slot { return append(w.Slots("a", "l"), w.Slots("a", "")...) }
+
 // hostileSlots have keys that a store may take for something else.
-func hostileSlots() []store.Slot {
+func hostileSlots(*world.World) []store.Slot {
 	var slots []store.Slot
 	for _, key := range hostileTexts {
 		slots = append(slots, keySlot(key, "l"))
@@ -106,7 +200,7 @@ var hostileTexts = []string{
 
 // longSlots have keys that differ in one byte, at the end, in the middle, or by
 // being longer, with lengths around those where a store may cut or digest.
-func longSlots() []store.Slot {
+func longSlots(*world.World) []store.Slot {
 	var slots []store.Slot
 	for _, n := range []int{31, 32, 63, 64, 127, 128, 199, 200, 201, 255, 256, 257, 511, 512, 1023, 1024, 4096, 65535, 65536, 1 << 18} {
 		slots = append(slots, keySlot(strings.Repeat("k", n), "l"))
@@ -123,7 +217,7 @@ func longSlots() []store.Slot {
 }
 
 // joinedSlots are pairs that read the same where a store joins them.
-func joinedSlots() []store.Slot {
+func joinedSlots(*world.World) []store.Slot {
 	pairs := [][2]string{
 		{"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"a", "c"}, {"a", ""}, {"b", ""}, {"c", "a"},
 		{"a:b", "c"}, {"a", "b:c"}, {"a:", "b:c"}, {"a:b:", "c"}, {"a:b:c", ""}, {"a", ":b:c"}, {"a", "b:c:"},
