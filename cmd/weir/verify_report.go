@@ -95,6 +95,7 @@ func inOwnWords(reason string) string {
 var (
 	ofConfig = regexp.MustCompile(` \(Config\.[^()]*\)`)
 	ownWords = map[string]string{
+		"needs Config.Seen, which is not set":                         "it is about decorators of stores, and this is a store",
 		"needs Config.Sweep, which is not set":                        "not possible on a server, which drops states by its own time",
 		"needs Config.Inspect, which is not set":                      "not possible in memory, where what is stored cannot be looked at",
 		"needs Config.Corrupt, which is not set":                      "not possible in memory, where what is stored cannot be damaged",
