@@ -4,11 +4,13 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // benchmark runs a scenario with all checks on and reports requests a second.
 func benchmark(b *testing.B, text string) {
-	s, err := Parse(strings.NewReader(text))
+	s, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
 		b.Fatal(err)
 	}

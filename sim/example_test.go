@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // Twice as many requests as the limit admits, and an attacker who knows when its windows
 // begin.
 func Example() {
-	scenario, err := sim.Parse(strings.NewReader(`
+	s, err := scenario.Parse(strings.NewReader(`
 name: two limits
 duration: 10m
 limits:
@@ -29,7 +30,7 @@ traffic:
 	if err != nil {
 		log.Fatal(err)
 	}
-	results, err := sim.Run(context.Background(), scenario, nil)
+	results, err := sim.Run(context.Background(), s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,13 +45,13 @@ traffic:
 }
 
 // A fail-over loses what the replica does not have yet. The bound is what was lost.
-func ExampleLoad() {
-	scenario, err := sim.Load("fail-over")
+func ExampleRun() {
+	s, err := scenario.Load("fail-over")
 	if err != nil {
 		log.Fatal(err)
 	}
-	scenario.Limits = scenario.Limits[:1]
-	results, err := sim.Run(context.Background(), scenario, nil)
+	s.Limits = s.Limits[:1]
+	results, err := sim.Run(context.Background(), s, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,4 +65,20 @@ func ExampleLoad() {
 	// all rules kept: true
 }
 
-// What seeds choose is run until something violates a rule.
+// Scenarios that seeds choose are run until one violates a rule.
+func ExampleViolates() {
+	for seed := range uint64(3) {
+		s := scenario.Generate(seed)
+		results, err := sim.Run(context.Background(), s, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, r := range results {
+			if f := r.Failure; f != nil {
+				small := scenario.Shrink(s, sim.Violates(context.Background(), f.Rule, nil))
+				fmt.Println(f.Rule, f.Text, small.Name)
+			}
+		}
+	}
+	// Output:
+}

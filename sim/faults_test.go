@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/store"
 )
 
@@ -27,79 +28,83 @@ traffic:
 func TestEachFaultHasItsEffect(t *testing.T) {
 	for _, c := range []struct {
 		name, faults, more string
-		sees               func(r *Result) bool
+		sees               func(r *result.Result) bool
 	}{
-		{"none", "", "", func(r *Result) bool {
+		{"none", "", "", func(r *result.Result) bool {
 			return r.Totals.Unknown+r.Totals.Errors == 0 && r.Limits[0].ForgottenUnits == 0
 		}},
-		{"partition", "{kind: partition, at: 5s, for: 2s}", "", func(r *Result) bool {
+		{"partition", "{kind: partition, at: 5s, for: 2s}", "", func(r *result.Result) bool {
 			// Two calls of each node are under way and get lost; those behind them wait.
-			return goalOf(r, goalRequestLost) > 0 && goalOf(r, goalReplyLost) <= 4 && r.Totals.Unknown > 0 && r.Totals.Errors > r.Totals.Unknown
+			return goalOf(r, check.RequestLost) > 0 && goalOf(r, check.ReplyLost) <= 4 && r.Totals.Unknown > 0 && r.Totals.Errors > r.Totals.Unknown
 		}},
-		{"partition of replies", "{kind: partition, at: 5s, for: 2s, direction: replies}", "", func(r *Result) bool {
-			return goalOf(r, goalReplyLost) > 0 && goalOf(r, goalRequestLost) == 0 && r.Totals.Unknown > 0
+		{"partition of replies", "{kind: partition, at: 5s, for: 2s, direction: replies}", "", func(r *result.Result) bool {
+			return goalOf(r, check.ReplyLost) > 0 && goalOf(r, check.RequestLost) == 0 && r.Totals.Unknown > 0
 		}},
-		{"partition of a node", "{kind: partition, at: 5s, for: 2s, nodes: [1]}", "", func(r *Result) bool {
+		{"partition of a node", "{kind: partition, at: 5s, for: 2s, nodes: [1]}", "", func(r *result.Result) bool {
 			lost := r.Totals.Unknown + r.Totals.Errors
 			return lost > 80 && lost < 350 // of 150 in the time until a call is given up, and repeats
 		}},
-		{"loss", "{kind: loss, at: 5s, for: 5s, rate: 10%}", "", func(r *Result) bool {
-			return goalOf(r, goalRequestLost) > 0 && goalOf(r, goalReplyLost) > 0 && goalOf(r, goalRetriedUnknown) > 0
+		{"loss", "{kind: loss, at: 5s, for: 5s, rate: 10%}", "", func(r *result.Result) bool {
+			return goalOf(r, check.RequestLost) > 0 && goalOf(r, check.ReplyLost) > 0 && goalOf(r, check.RetriedUnknown) > 0
 		}},
-		{"duplication is dropped", "{kind: duplication, rate: 50%}", "", func(r *Result) bool {
-			return goalOf(r, goalDuplicate) > 500 && r.Limits[0].Executed == r.Totals.Attempts && goalOf(r, goalFalseDenial) == 0
+		{"duplication is dropped", "{kind: duplication, rate: 50%}", "", func(r *result.Result) bool {
+			return goalOf(r, check.Duplicate) > 500 && r.Limits[0].Executed == r.Totals.Attempts && goalOf(r, check.FalseDenial) == 0
 		}},
-		{"duplication is executed", "{kind: duplication, rate: 50%}", "repeats", func(r *Result) bool {
-			return r.Limits[0].Executed > r.Totals.Attempts+500 && goalOf(r, goalFalseDenial) > 0
+		{"duplication is executed", "{kind: duplication, rate: 50%}", "repeats", func(r *result.Result) bool {
+			return r.Limits[0].Executed > r.Totals.Attempts+500 && goalOf(r, check.FalseDenial) > 0
 		}},
-		{"reordering", "{kind: reordering, rate: 20%, delay: 50ms}", "", func(r *Result) bool { return goalOf(r, goalReordered) > 0 && r.Totals.Unknown < 10 }},
-		{"slow", "{kind: slow, at: 5s, for: 2s, delay: 60ms}", "", func(r *Result) bool {
-			return goalOf(r, goalShared) > 0 && goalOf(r, goalLateReply) > 0 && goalOf(r, goalFalseDenial) > 0
+		{"reordering", "{kind: reordering, rate: 20%, delay: 50ms}", "", func(r *result.Result) bool { return goalOf(r, check.Reordered) > 0 && r.Totals.Unknown < 10 }},
+		{"slow", "{kind: slow, at: 5s, for: 2s, delay: 60ms}", "", func(r *result.Result) bool {
+			return goalOf(r, check.Shared) > 0 && goalOf(r, check.LateReply) > 0 && goalOf(r, check.FalseDenial) > 0
 		}},
-		{"down", "{kind: down, at: 5s, for: 2s}", "", func(r *Result) bool {
-			return goalOf(r, goalRefused) > 0 && r.Totals.Errors > 150 && r.Limits[0].ForgottenUnits == 0
+		{"down", "{kind: down, at: 5s, for: 2s}", "", func(r *result.Result) bool {
+			return goalOf(r, check.ServerRefused) > 0 && r.Totals.Errors > 150 && r.Limits[0].ForgottenUnits == 0
 		}},
-		{"restart", "{kind: restart, at: 5s, for: 1s}", "", func(r *Result) bool { return goalOf(r, goalRefused) > 0 && r.Limits[0].ForgottenUnits == 0 }},
-		{"restart without data", "{kind: restart, at: 5s, for: 10ms, data: lost}", "", func(r *Result) bool {
+		{"restart", "{kind: restart, at: 5s, for: 1s}", "", func(r *result.Result) bool {
+			return goalOf(r, check.ServerRefused) > 0 && r.Limits[0].ForgottenUnits == 0
+		}},
+		{"restart without data", "{kind: restart, at: 5s, for: 10ms, data: lost}", "", func(r *result.Result) bool {
 			// Each of three keys in debt for 10 units at most.
 			l := r.Limits[0]
 			return l.ForgottenUnits > 20 && l.ForgottenUnits <= 30 && l.OverUnits > 5 && l.OverUnits <= 10
 		}},
-		{"failover", "{kind: failover, at: 5s, for: 10ms}", "server: {lag: 200ms}\n", func(r *Result) bool {
+		{"failover", "{kind: failover, at: 5s, for: 10ms}", "server: {lag: 200ms}\n", func(r *result.Result) bool {
 			l := r.Limits[0] // 200 ms of 60 units a second
-			return goalOf(r, goalFailoverLost) > 0 && l.ForgottenUnits >= 6 && l.ForgottenUnits <= 20 && l.OverUnits > 0
+			return goalOf(r, check.FailoverLost) > 0 && l.ForgottenUnits >= 6 && l.ForgottenUnits <= 20 && l.OverUnits > 0
 		}},
-		{"failover without a lag", "{kind: failover, at: 5s, for: 100ms}", "", func(r *Result) bool { return r.Limits[0].ForgottenUnits == 0 && goalOf(r, goalRefused) > 0 }},
-		{"two failovers", "{kind: failover, at: 5s}\n  - {kind: failover, at: 5100ms}", "server: {lag: 200ms}\n", func(r *Result) bool {
+		{"failover without a lag", "{kind: failover, at: 5s, for: 100ms}", "", func(r *result.Result) bool {
+			return r.Limits[0].ForgottenUnits == 0 && goalOf(r, check.ServerRefused) > 0
+		}},
+		{"two failovers", "{kind: failover, at: 5s}\n  - {kind: failover, at: 5100ms}", "server: {lag: 200ms}\n", func(r *result.Result) bool {
 			return r.Limits[0].ForgottenUnits > 6 && r.Limits[0].OverUnits > 3
 		}},
-		{"eviction", "{kind: eviction, at: 5s, for: 5s, every: 1s}", "", func(r *Result) bool {
-			return goalOf(r, goalForgotten) >= 4 && goalOf(r, goalForgotten) <= 6 && r.Limits[0].OverUnits > 5
+		{"eviction", "{kind: eviction, at: 5s, for: 5s, every: 1s}", "", func(r *result.Result) bool {
+			return goalOf(r, check.StateForgotten) >= 4 && goalOf(r, check.StateForgotten) <= 6 && r.Limits[0].OverUnits > 5
 		}},
-		{"clock of the server", "{kind: clock, at: 5s, step: -2s}", "", func(r *Result) bool {
-			return goalOf(r, goalClockBack) > 0 && r.Limits[0].OverUnits == 0 && r.Limits[0].FalseDenials > 0
+		{"clock of the server", "{kind: clock, at: 5s, step: -2s}", "", func(r *result.Result) bool {
+			return goalOf(r, check.ClockBack) > 0 && r.Limits[0].OverUnits == 0 && r.Limits[0].FalseDenials > 0
 		}},
-		{"clock of the server forward", "{kind: clock, at: 5s, step: 2s}", "", func(r *Result) bool {
+		{"clock of the server forward", "{kind: clock, at: 5s, step: 2s}", "", func(r *result.Result) bool {
 			l := r.Limits[0] // a jump of 2 s fills a bucket of 10 units
 			return l.OverUnits > 5 && l.OverUnits <= 10 && l.OverBoundUnits == 40
 		}},
-		{"clock of the server drifts", "{kind: clock, drift: 100000}", "", func(r *Result) bool {
+		{"clock of the server drifts", "{kind: clock, drift: 100000}", "", func(r *result.Result) bool {
 			l := r.Limits[0] // 10 % of 400 units a key
 			return l.OverUnits > 20 && l.OverUnits <= l.OverBoundUnits && l.OverBoundUnits <= 41
 		}},
-		{"clock of a node", "{kind: clock, of: nodes, nodes: [1], at: 5s, step: 3s}", "server: {clock: node}\n", func(r *Result) bool {
-			return goalOf(r, goalClockBack) > 0 && r.Limits[0].FalseDenials > 0
+		{"clock of a node", "{kind: clock, of: nodes, nodes: [1], at: 5s, step: 3s}", "server: {clock: node}\n", func(r *result.Result) bool {
+			return goalOf(r, check.ClockBack) > 0 && r.Limits[0].FalseDenials > 0
 		}},
-		{"crash", "{kind: crash, at: 5s, for: 2s, nodes: [1]}", "", func(r *Result) bool {
+		{"crash", "{kind: crash, at: 5s, for: 2s, nodes: [1]}", "", func(r *result.Result) bool {
 			return r.Totals.Unknown <= 4 && r.Totals.Errors == 0
 		}},
-		{"crash of all", "{kind: crash, at: 5s, for: 2s}", "", func(r *Result) bool { return r.Totals.Errors > 150 }},
-		{"open", "{kind: down, at: 5s, for: 2s}", "on_failure: open", func(r *Result) bool {
-			return r.Totals.Errors == 0 && goalOf(r, goalStoodIn) > 150 && r.Limits[0].OverUnits > 30
+		{"crash of all", "{kind: crash, at: 5s, for: 2s}", "", func(r *result.Result) bool { return r.Totals.Errors > 150 }},
+		{"open", "{kind: down, at: 5s, for: 2s}", "on_failure: open", func(r *result.Result) bool {
+			return r.Totals.Errors == 0 && goalOf(r, check.FallbackAdmitted) > 150 && r.Limits[0].OverUnits > 30
 		}},
-		{"local", "{kind: down, at: 5s, for: 2s}", "on_failure: local", func(r *Result) bool {
+		{"local", "{kind: down, at: 5s, for: 2s}", "on_failure: local", func(r *result.Result) bool {
 			l := r.Limits[0] // two nodes with 10 + 2·20 units a key
-			return r.Totals.Errors == 0 && goalOf(r, goalBothAdmitted) > 0 && l.OverUnits > 30 && l.OverUnits <= 100
+			return r.Totals.Errors == 0 && goalOf(r, check.BothAdmitted) > 0 && l.OverUnits > 30 && l.OverUnits <= 100
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,7 +123,7 @@ func TestEachFaultHasItsEffect(t *testing.T) {
 			}
 			r := ran(t, s, nil)[0]
 			if !c.sees(r) {
-				met := []Goal{}
+				met := []result.Goal{}
 				for _, g := range r.Goals {
 					if g.Count > 0 {
 						met = append(met, g)
@@ -157,48 +162,8 @@ func TestFailoverThatLosesMoreIsCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := results[0].Failure; f == nil || f.Rule != ruleAdmission && f.Rule != ruleOutcome && f.Rule != ruleRetry && f.Rule != ruleReset {
+	if f := results[0].Failure; f == nil || f.Rule != check.Admission && f.Rule != check.Outcome && f.Rule != check.Retry && f.Rule != check.Reset {
 		t.Errorf("%+v", f)
-	}
-}
-
-// TestTrueTimeAndLocalRules: the two rules that no store of a server can violate.
-func TestTrueTimeAndLocalRules(t *testing.T) {
-	s := parsed(t, quiet+"faults:\n  - {kind: down, at: 5s, for: 2s}\n")
-	s.Nodes.OnFailure = "local"
-	for rule, spoil := range map[string]func(w *world){
-		ruleLocal: func(w *world) {
-			local := w.nodes[0].local
-			broken, err := mutant(dropsCharges)(&local.hand)
-			if err != nil {
-				t.Fatal(err)
-			}
-			local.Store = broken
-		},
-		ruleTrueTime: func(w *world) { // what a failure mode admits is not told to the tracker
-			for _, c := range []string{"key-0", "key-1", "key-2"} {
-				slot := w.clientOf(c).slots[0]
-				slot.overall.charge(w.epoch, 20)
-			}
-		},
-	} {
-		w, err := newWorld(s, s.Limits, &Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		spoil(w)
-		if err := w.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if f := w.failure; f == nil || f.Rule != rule {
-			t.Errorf("%s: %+v", rule, f)
-		}
-		if err := w.close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Contains(Rules(), ruleLocal) || !slices.Contains(Rules(), ruleTrueTime) {
-		t.Error("the two are not among the rules")
 	}
 }
 
@@ -216,43 +181,7 @@ traffic:
 faults:
   - {kind: failover, at: 45s}
 `)
-	if r := ran(t, s, nil)[0]; goalOf(r, goalFailoverLost) < 65536 {
-		t.Errorf("%d slots lost an admission", goalOf(r, goalFailoverLost))
-	}
-}
-
-// TestOneFaultDoesNotMoveAnother: a partition leaves the draws of a loss beside it as they
-// are.
-func TestOneFaultDoesNotMoveAnother(t *testing.T) {
-	lost := func(cut int) (which []bool) {
-		s := parsed(t, `
-name: draws
-duration: 1s
-limits:
-  - {name: gcra, spec: "gcra:1000/1s"}
-traffic:
-  - {name: users, process: {kind: constant, rate: 50/1s}, keys: {kind: one}}
-faults:
-  - {kind: loss, rate: 20%}
-`)
-		w, err := newWorld(s, s.Limits, &Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.close()
-		l := link{world: w, delay: delayOf(s.Network.Delay), draw: w.streams.Stream("link"), loss: w.faults}
-		for i := range 1000 {
-			if l.cut = 0; i < 500 {
-				l.cut = cut
-			}
-			before := w.goals[goalReplyLost]
-			l.send(healing{}, nil)
-			which = append(which, w.goals[goalReplyLost] > before)
-		}
-		return which[500:]
-	}
-	alone, beside := lost(0), lost(1)
-	if !slices.Equal(alone, beside) || !slices.Contains(alone, true) || !slices.Contains(alone, false) {
-		t.Error("a partition moves what is lost after it")
+	if r := ran(t, s, nil)[0]; goalOf(r, check.FailoverLost) < 65536 {
+		t.Errorf("%d slots lost an admission", goalOf(r, check.FailoverLost))
 	}
 }

@@ -5,14 +5,18 @@ import (
 	"flag"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // parsed reads a scenario.
-func parsed(t testing.TB, text string) *Scenario {
+func parsed(t testing.TB, text string) *scenario.Scenario {
 	t.Helper()
-	s, err := Parse(strings.NewReader(text))
+	s, err := scenario.Parse(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +24,7 @@ func parsed(t testing.TB, text string) *Scenario {
 }
 
 // ran runs a scenario, in which no rule is violated.
-func ran(t testing.TB, s *Scenario, opts *Options) []*Result {
+func ran(t testing.TB, s *scenario.Scenario, opts *Options) []*result.Result {
 	t.Helper()
 	results, err := Run(context.Background(), s, opts)
 	if err != nil {
@@ -34,8 +38,28 @@ func ran(t testing.TB, s *Scenario, opts *Options) []*Result {
 	return results
 }
 
+// copyOf returns a copy of a scenario that shares nothing with it.
+func copyOf(t testing.TB, s *scenario.Scenario) *scenario.Scenario {
+	t.Helper()
+	text, err := s.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed(t, string(text))
+}
+
 // goalOf returns the count of a goal.
-func goalOf(r *Result, g goal) int64 { return r.Goals[g].Count }
+func goalOf(r *result.Result, g check.Goal) int64 { return r.Goals[g].Count }
+
+// small is the text of a small scenario.
+const small = `name: small
+duration: 1s
+limits:
+  - {name: l, spec: "gcra:1/1s"}
+traffic:
+  - name: t
+    process: {kind: poisson, rate: 5/1s}
+`
 
 // everyLimit is one limit of each kind, for a scenario's text.
 const everyLimit = `

@@ -1,6 +1,8 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestLocalLimitOutlivesItsClient: a node whose clock is slow still counts what the true
 // time has forgotten, and with it the client, of whom there are many. Its limit is no

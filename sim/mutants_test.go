@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/world"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -133,39 +136,39 @@ var mutants = []struct {
 		if o := &op.Outcome; !o.Allowed && o.RetryAfter != algorithm.Never && o.RetryAfter > time.Microsecond {
 			o.RetryAfter -= time.Microsecond
 		}
-	}), []string{ruleRetry}},
+	}), []string{check.Retry}},
 	{"RetryAfter is a microsecond long", onOutcomes(func(op *store.Op) {
 		if o := &op.Outcome; !o.Allowed && o.RetryAfter != algorithm.Never {
 			o.RetryAfter += time.Microsecond
 		}
-	}), []string{ruleRetry}},
+	}), []string{check.Retry}},
 	{"RetryAfter is cut to milliseconds", onOutcomes(func(op *store.Op) {
 		if o := &op.Outcome; !o.Allowed && o.RetryAfter != algorithm.Never {
 			o.RetryAfter = max(o.RetryAfter.Truncate(time.Millisecond), time.Microsecond)
 		}
-	}), []string{ruleRetry}},
+	}), []string{check.Retry}},
 	{"what can never pass is told to wait", onOutcomes(func(op *store.Op) {
 		if o := &op.Outcome; o.RetryAfter == algorithm.Never {
 			o.RetryAfter = time.Second
 		}
-	}), []string{ruleAdmission}},
+	}), []string{check.Admission}},
 	{"Remaining is one too many", onOutcomes(func(op *store.Op) {
 		if o := &op.Outcome; o.Remaining < o.Limit {
 			o.Remaining++
 		}
-	}), []string{ruleOutcome, ruleReset}},
+	}), []string{check.Outcome, check.Reset}},
 	{"ResetAfter is a microsecond short", onOutcomes(func(op *store.Op) {
 		op.Outcome.ResetAfter = max(0, op.Outcome.ResetAfter-time.Microsecond)
-	}), []string{ruleReset}},
+	}), []string{check.Reset}},
 	{"Delay is rounded down to milliseconds", onOutcomes(func(op *store.Op) {
 		op.Outcome.Delay = op.Outcome.Delay.Truncate(time.Millisecond)
-	}), []string{ruleOutcome}},
+	}), []string{check.Outcome}},
 	{"a full bucket admits one more", withAlgorithm(func(a algorithm.Algorithm) algorithm.Algorithm {
 		return parametersOf(a, func(p *[4]int64) { p[0], p[2] = p[0]+1, p[2]+1 })
-	}), []string{ruleOutcome, ruleAdmission}},
+	}), []string{check.Outcome, check.Admission}},
 	{"the period is a microsecond short", withAlgorithm(func(a algorithm.Algorithm) algorithm.Algorithm {
 		return parametersOf(a, func(p *[4]int64) { p[1]-- })
-	}), []string{ruleAdmission, ruleRetry, ruleReset, ruleOutcome}},
+	}), []string{check.Admission, check.Retry, check.Reset, check.Outcome}},
 	{"a cost of just what remains is denied", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		own := slices.Clone(ops)
 		if _, err := m.Peek(context.Background(), own); err != nil {
@@ -183,7 +186,7 @@ var mutants = []struct {
 			}
 		}
 		return m.right(ops)
-	}, []string{ruleDenial}},
+	}, []string{check.Denial}},
 	{"a denial is charged", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		if err == nil && !committed {
@@ -195,22 +198,22 @@ var mutants = []struct {
 			}
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleReset, ruleRetry, ruleOutcome}},
+	}, []string{check.Denial, check.Reset, check.Retry, check.Outcome}},
 	{"a look is charged", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		if err == nil && ops[0].Request.Cost == 0 {
 			_, _, err = m.right([]store.Op{{Slot: ops[0].Slot, Request: algorithm.Request{Cost: 1}}})
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleReset, ruleOutcome, ruleRetry}},
-	{"each tenth charge is lost", dropsCharges, []string{ruleAdmission, ruleOutcome, ruleReset, ruleRetry}},
+	}, []string{check.Denial, check.Reset, check.Outcome, check.Retry}},
+	{"each tenth charge is lost", dropsCharges, []string{check.Admission, check.Outcome, check.Reset, check.Retry}},
 	{"each tenth charge is made twice", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		if err == nil && m.count%10 == 0 {
 			_, _, err = m.right(slices.Clone(ops))
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleOutcome, ruleReset, ruleRetry}},
+	}, []string{check.Denial, check.Outcome, check.Reset, check.Retry}},
 	{"a refused call charges what alone was allowed", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		for i := range ops {
@@ -219,29 +222,29 @@ var mutants = []struct {
 			}
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleReset, ruleRetry, ruleOutcome}},
+	}, []string{check.Denial, check.Reset, check.Retry, check.Outcome}},
 	{"committed although one was refused", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, _, err := m.right(ops)
 		return at, true, err
-	}, []string{ruleAllOrNone}},
+	}, []string{check.AllOrNone}},
 	{"keys meet in sixteen slots", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		own := slices.Clone(ops)
 		for i := range own {
-			own[i].Key = fmt.Sprint(hashOf(own[i].Key) % 16)
+			own[i].Key = fmt.Sprint(check.Hash(own[i].Key) % 16)
 		}
 		at, committed, err := m.right(own)
 		for i := range ops {
 			ops[i].Outcome = own[i].Outcome
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleOutcome, ruleReset}},
+	}, []string{check.Denial, check.Outcome, check.Reset}},
 	{"limits of a key share a state", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		if err == nil && committed && len(ops) > 1 {
 			_, _, err = m.right([]store.Op{{Slot: ops[1].Slot, Request: ops[0].Request}})
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleReset, ruleOutcome, ruleRetry}},
+	}, []string{check.Denial, check.Reset, check.Outcome, check.Retry}},
 	{"a state expires a millisecond early", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		now, err := algorithm.InstantOf(m.clock.Now())
 		if err != nil {
@@ -260,7 +263,7 @@ var mutants = []struct {
 			m.last[ops[i].Limit+"/"+ops[i].Key] = at + algorithm.Instant(ops[i].Outcome.ResetAfter/time.Microsecond)
 		}
 		return at, committed, err
-	}, []string{ruleAdmission, ruleOutcome, ruleReset, ruleRetry}},
+	}, []string{check.Admission, check.Outcome, check.Reset, check.Retry}},
 	{"a clock that goes back starts anew", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		now, err := algorithm.InstantOf(m.clock.Now())
 		if err != nil {
@@ -276,19 +279,19 @@ var mutants = []struct {
 			m.last[place] = now
 		}
 		return m.right(ops)
-	}, []string{ruleAdmission, ruleOutcome, ruleReset, ruleRetry}},
+	}, []string{check.Admission, check.Outcome, check.Reset, check.Retry}},
 	{"a window begins with its first request", withAlgorithm(func(a algorithm.Algorithm) algorithm.Algorithm {
 		if f, is := a.(*algorithm.FixedWindow); is {
 			return anchored{f}
 		}
 		return a
-	}), []string{ruleReset, ruleDenial, ruleRetry, ruleOutcome, ruleAdmission}},
+	}), []string{check.Reset, check.Denial, check.Retry, check.Outcome, check.Admission}},
 	{"all is forgotten once", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		if m.count == 500 {
 			m.Sweep(algorithm.MaxInstant)
 		}
 		return m.right(ops)
-	}, []string{ruleAdmission, ruleOutcome, ruleReset, ruleRetry}},
+	}, []string{check.Admission, check.Outcome, check.Reset, check.Retry}},
 	{"the last state never becomes fresh", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		own := slices.Clone(ops)
 		at, committed, err := m.right(own)
@@ -298,19 +301,19 @@ var mutants = []struct {
 		if err == nil && committed && m.count == 3 { // once, into the future
 			for i := range own {
 				for range 3 {
-					clock := m.clock.(*hand)
-					clock.at += 1_000_000_000_000
+					clock := m.clock.(*world.ManualClock)
+					clock.At += 1_000_000_000_000
 					_, _, err = m.right([]store.Op{{Slot: own[i].Slot, Request: algorithm.Request{Cost: 1}}})
-					clock.at -= 1_000_000_000_000
+					clock.At -= 1_000_000_000_000
 				}
 			}
 		}
 		return at, committed, err
-	}, []string{ruleDenial, ruleReset, ruleOutcome, ruleRetry}},
+	}, []string{check.Denial, check.Reset, check.Outcome, check.Retry}},
 	{"decides at an instant of its own", func(m *mutated, ops []store.Op) (algorithm.Instant, bool, error) {
 		at, committed, err := m.right(ops)
 		return at + 1, committed, err
-	}, []string{ruleOutcome}},
+	}, []string{check.Outcome}},
 }
 
 // TestMutantsAreCaught: each mistake violates a rule that is meant for it, in one scenario
@@ -323,7 +326,7 @@ func TestMutantsAreCaught(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			caught := map[string]bool{}
-			for _, s := range []*Scenario{alone, back, together} {
+			for _, s := range []*scenario.Scenario{alone, back, together} {
 				results, err := Run(t.Context(), s, &Options{NewStore: mutant(m.apply)})
 				if err != nil {
 					t.Fatal(err)
@@ -353,13 +356,13 @@ func TestMutantsAreCaught(t *testing.T) {
 // checked, so that none is a shadow of another.
 func TestEachRuleAloneCatches(t *testing.T) {
 	for rule, name := range map[string]string{
-		ruleAdmission: "all is forgotten once",
-		ruleDenial:    "a denial is charged",
-		ruleOutcome:   "Remaining is one too many",
-		ruleAllOrNone: "committed although one was refused",
-		ruleRetry:     "each tenth charge is lost",
-		ruleReset:     "each tenth charge is made twice",
-		ruleLiveness:  "the last state never becomes fresh",
+		check.Admission: "all is forgotten once",
+		check.Denial:    "a denial is charged",
+		check.Outcome:   "Remaining is one too many",
+		check.AllOrNone: "committed although one was refused",
+		check.Retry:     "each tenth charge is lost",
+		check.Reset:     "each tenth charge is made twice",
+		check.Liveness:  "the last state never becomes fresh",
 	} {
 		i := slices.IndexFunc(mutants, func(m struct {
 			name  string

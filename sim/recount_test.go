@@ -4,7 +4,11 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/result"
 )
+
+// charge is a cost and its instant.
+type charge struct{ at, cost int64 }
 
 // TestOverAdmissionIsThatOfARecount: what a result says of over-admission is what comes out
 // of the events alone, by comparing every interval with its bound.
@@ -30,12 +34,12 @@ faults:
 `
 	s := parsed(t, text)
 	for i, limit := range s.Limits {
-		one := s.clone()
+		one := copyOf(t, s)
 		one.Limits = s.Limits[i : i+1]
-		all := map[string][]charged{}
-		r := ran(t, one, &Options{Trace: func(e *Event) {
-			if e.Allowed && (e.Kind == Decided || e.Kind == Stood) {
-				all[e.Key] = append(all[e.Key], charged{e.Micros, e.Cost})
+		all := map[string][]charge{}
+		r := ran(t, one, &Options{Trace: func(e *result.Event) {
+			if e.Allowed && (e.Kind == "decided" || e.Kind == "fallback") {
+				all[e.Key] = append(all[e.Key], charge{e.Micros, e.Cost})
 			}
 		}})[0]
 		a, err := algorithm.ParseSpec(limit.Spec)

@@ -10,13 +10,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 )
 
 func TestRunRefusesWhatIsInvalid(t *testing.T) {
 	s := parsed(t, small)
 	s.Duration = 0
-	var field *FieldError
+	var field *scenario.Error
 	if _, err := Run(t.Context(), s, nil); !errors.As(err, &field) || field.Path != "duration" {
 		t.Error(err)
 	}
@@ -116,7 +119,7 @@ traffic:
 }
 
 func TestLoadRefusesUnknownNames(t *testing.T) {
-	if _, err := Load("../secret"); err == nil || !strings.Contains(err.Error(), "must be one of boundary-attack, ") {
+	if _, err := scenario.Load("../secret"); err == nil || !strings.Contains(err.Error(), "must be one of boundary-attack, ") {
 		t.Error(err)
 	}
 }
@@ -124,16 +127,16 @@ func TestLoadRefusesUnknownNames(t *testing.T) {
 func TestEventsHaveTheirColumns(t *testing.T) {
 	s := parsed(t, disturbed)
 	s.Limits = s.Limits[:1]
-	s.Faults = append(s.Faults, Fault{Kind: faultDown, At: 25 * time.Second, For: time.Second})
+	s.Faults = append(s.Faults, scenario.Fault{Kind: "down", At: 25 * time.Second, For: time.Second})
 	s.Traffic[1].Throttle.Factor = 1_000_000
 	number, wrong := int64(0), 0
-	kinds := map[Kind]bool{}
+	kinds := map[string]bool{}
 	column := func(line, word string) int { return utf8.RuneCountInString(line[:strings.LastIndex(line, word)]) }
-	opts := &Options{Trace: func(e *Event) {
+	opts := &Options{Trace: func(e *result.Event) {
 		kinds[e.Kind] = true
-		if line := e.String(); e.Key != "" && column(line, e.Key) != column(EventColumns, "key") && wrong < 3 {
+		if line := e.String(); e.Key != "" && column(line, e.Key) != column(result.EventColumns, "key") && wrong < 3 {
 			wrong++
-			t.Errorf("the key is not below its heading:\n%s\n%s", EventColumns, line)
+			t.Errorf("the key is not below its heading:\n%s\n%s", result.EventColumns, line)
 		}
 		if number++; e.Number != number {
 			t.Fatalf("event %d has the number %d", number, e.Number)
@@ -143,8 +146,8 @@ func TestEventsHaveTheirColumns(t *testing.T) {
 	number = 0
 	s.Nodes.OnFailure = ""
 	ran(t, s, opts)
-	for k := Asked; k <= Ended; k++ {
-		if !kinds[k] {
+	for k := check.Asked; k <= check.Ended; k++ {
+		if !kinds[k.String()] {
 			t.Errorf("no event is %v", k)
 		}
 	}

@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
 
 // jsonOf is a result as text.
-func jsonOf(t testing.TB, results []*Result) string {
+func jsonOf(t testing.TB, results []*result.Result) string {
 	t.Helper()
 	text, err := json.Marshal(results)
 	if err != nil {
@@ -48,8 +50,8 @@ func TestBuiltins(t *testing.T) {
 	}
 	const golden = "testdata/digests.golden"
 	var got strings.Builder
-	for _, b := range List() {
-		s, err := Load(b.Name)
+	for _, b := range scenario.List() {
+		s, err := scenario.Load(b.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func TestBuiltins(t *testing.T) {
 				}
 			}
 		}
-		again, err := Load(b.Name)
+		again, err := scenario.Load(b.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +133,10 @@ func TestProcessorsDoNotMatter(t *testing.T) {
 func TestUnusedFaultChangesNothing(t *testing.T) {
 	s := parsed(t, disturbed)
 	before := ran(t, s, nil)
-	for _, kind := range []string{faultLoss, faultDuplication, faultReordering} {
-		with := s.clone()
-		f := Fault{Kind: kind, At: time.Second}
-		if kind == faultReordering {
+	for _, kind := range []string{"loss", "duplication", "reordering"} {
+		with := copyOf(t, s)
+		f := scenario.Fault{Kind: kind, At: time.Second}
+		if kind == "reordering" {
 			f.Delay = time.Second
 		}
 		with.Faults = append(with.Faults, f)

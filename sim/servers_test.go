@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	redisstore "github.com/weirgo/weir/store/redis"
 )
@@ -25,9 +27,9 @@ faults:
   - {kind: clock, at: 30s, step: -4s}
 `)
 	s.Duration = parsed(t, disturbed).Duration * 2
-	together := s.clone()
+	together := copyOf(t, s)
 	together.Together = true
-	scenarios := []*Scenario{s, together}
+	scenarios := []*scenario.Scenario{s, together}
 	if testing.Short() {
 		scenarios = scenarios[1:]
 	}

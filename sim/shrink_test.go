@@ -2,6 +2,9 @@ package sim
 
 import (
 	"testing"
+
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // TestShrinkKeepsTheRule: what is left is small, valid, and violates the same rule.
@@ -12,7 +15,7 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 		if seed > 50 {
 			t.Fatal("no seed below 50 makes enough scenarios that violate")
 		}
-		s := Generate(seed)
+		s := scenario.Generate(seed)
 		results, err := Run(t.Context(), s, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -27,7 +30,7 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 			t.Fatal(err)
 		}
 		violates := Violates(t.Context(), f.Rule, opts)
-		small := Shrink(s, violates)
+		small := scenario.Shrink(s, violates)
 		if err := small.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,16 +50,16 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 // TestShrinkKeepsTheFaultThatMatters: here a fault is the cause.
 func TestShrinkKeepsTheFaultThatMatters(t *testing.T) {
 	s := parsed(t, disturbed)
-	lost := func(s *Scenario) bool {
+	lost := func(s *scenario.Scenario) bool {
 		for _, r := range ran(t, s, nil) {
-			if goalOf(r, goalFailoverLost) > 0 {
+			if goalOf(r, check.FailoverLost) > 0 {
 				return true
 			}
 		}
 		return false
 	}
-	small := Shrink(s, lost)
-	if len(small.Faults) != 1 || small.Faults[0].Kind != faultFailover || len(small.Traffic) != 1 || small.Server.Lag == 0 {
+	small := scenario.Shrink(s, lost)
+	if len(small.Faults) != 1 || small.Faults[0].Kind != "failover" || len(small.Traffic) != 1 || small.Server.Lag == 0 {
 		text, err := small.YAML()
 		t.Errorf("this is left (%v):\n%s", err, text)
 	}

@@ -3,104 +3,109 @@ package sim
 import (
 	"context"
 	"io/fs"
+	"slices"
 
-	"github.com/weirgo/weir/sim/traffic"
+	"github.com/weirgo/weir/sim/internal/world"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 )
 
 // Options are the optional settings of Run. nil means all defaults.
 type Options struct {
 	// NewStore makes the store that the server keeps states in: an empty one each
-	// time. It decides at the time of clock, which stands still but for the instants
-	// of calls. A run makes one, one more for each fail-over and each restart that
-	// loses its data, and closes them all. nil is store/memory.
+	// time. It decides at the time of clock, which stands still between calls. A run
+	// makes one, one more for each fail-over and each restart that loses its data, and
+	// closes them all. nil is store/memory.
 	NewStore func(clock store.Clock) (store.Store, error)
 
 	// Progress, where it is not nil, is called now and then.
 	Progress func(Progress)
 
-	// Trace, where it is not nil, gets every event, in order. The event is its own
+	// Trace, where it is not nil, gets every event, in order. The event may be read
 	// only during the call.
-	Trace func(*Event)
+	Trace func(*result.Event)
 
-	// Files holds the files of counts that a traffic's process may name. nil means
-	// that none may.
+	// Files holds the files of counts that a process may name. nil means that no
+	// process may name one.
 	Files fs.FS
 
 	// Traces opens the trace that a process of the kind trace names. Each run opens
 	// it anew, reads it as its requests come, then to its end, and closes it, also after
-	// an error. Runs that go on at once call it at once. nil means that none may be
-	// named.
-	Traces func(traffic.Process) (Recording, error)
+	// an error. Concurrent runs call it concurrently. nil means that no process may
+	// name a trace.
+	Traces func(scenario.Process) (Recording, error)
 }
 
 // Recording is an opened trace: requests that were recorded.
 type Recording interface {
-	// Next returns the next request, and io.EOF after the last. Its At is in µs since
-	// the Unix epoch: from 0 to 2^53 − 1, and never before that of the request before.
-	// Its Cost is from 0 to algorithm.MaxUnits, and its Key is not empty, unless the
-	// traffic has Keys. Any other error ends the run. Next is not called after an error.
-	Next() (traffic.Arrival, error)
-	// Bad returns how much of what was read so far is no request, and what is wrong
-	// with the first of it.
+	// Next returns the next request, and io.EOF after the last. at is in µs since the
+	// Unix epoch: from 0 to 2^53 − 1, and never before the request before it. cost is
+	// from 0 to algorithm.MaxUnits, and key is not empty, unless the traffic has Keys.
+	// Any other error ends the run. Next is not called after an error.
+	Next() (at int64, key string, cost int64, err error)
+	// Bad returns how many lines of those read so far are no request, and what is wrong
+	// with the first.
 	Bad() (lines int64, first string)
-	// Close ends the reading. It is called once, and nothing after it.
+	// Close ends the reading. It is called once, and no method after it.
 	Close() error
 }
 
-// Progress says how far a run is.
+// Progress is how far a run is.
 type Progress struct {
-	Limit          string
-	Micros         int64 // simulated so far
+	Limit          string // of the run: the names of its limits, joined with +
+	Micros         int64  // simulated so far
 	DurationMicros int64
 	Requests       int64 // attempts so far
 }
 
-// Run runs a scenario and returns one result for each limit, or a single one where they
-// are taken together. A violated rule is a Failure in the result and no error. An error
-// means that there is no result: the scenario is invalid, ctx has ended, a file or a
-// trace cannot be read, or a store could not be made or failed where no caller takes its error.
+// Run runs a scenario and returns one result for each limit, or a single one where the
+// limits are taken together. A violated rule is a Failure in the result and no error. An
+// error means that there is no result: the scenario is invalid, which is a
+// *scenario.Error, ctx has ended, a file or a trace cannot be read, or a store could not
+// be made or failed where no caller gets its error.
 //
 // The same scenario gives the same results. Run reads no clock and starts no goroutine
-// of its own but coroutines, which run one at a time. Several Runs may go on at once,
-// also of one scenario, if what is in opts allows it.
-func Run(ctx context.Context, s *Scenario, opts *Options) ([]*Result, error) {
+// of its own but coroutines, which run one at a time. It may be called concurrently,
+// also with one scenario, if what is in opts allows it.
+func Run(ctx context.Context, s *scenario.Scenario, opts *Options) ([]*result.Result, error) {
 	if err := s.Validate(); err != nil {
-		return nil, err
+		return nil, s.Locate(err)
 	}
 	if opts == nil {
 		opts = &Options{}
 	}
-	runs := [][]Limit{s.Limits}
-	if !s.Together {
-		runs = runs[:0]
-		for i := range s.Limits {
-			runs = append(runs, s.Limits[i:i+1])
+	inner := world.Options{NewStore: opts.NewStore, Trace: opts.Trace, Files: opts.Files}
+	if opts.Progress != nil {
+		inner.Progress = func(limit string, micros, requests int64) {
+			opts.Progress(Progress{limit, micros, s.Duration.Microseconds(), requests})
 		}
 	}
-	var results []*Result
-	for _, limits := range runs {
-		r, err := run(ctx, s, limits, opts)
+	if opts.Traces != nil {
+		inner.Traces = func(p scenario.Process) (world.Recording, error) { return opts.Traces(p) }
+	}
+	size := 1
+	if s.Together {
+		size = len(s.Limits)
+	}
+	var results []*result.Result
+	for limits := range slices.Chunk(s.Limits, size) {
+		r, err := world.Run(ctx, s, limits, inner)
 		if err != nil {
-			return nil, err
+			return nil, s.Locate(err)
 		}
 		results = append(results, r)
 	}
 	return results, nil
 }
 
-func run(ctx context.Context, s *Scenario, limits []Limit, opts *Options) (r *Result, err error) {
-	w, err := newWorld(s, limits, opts)
-	if err != nil {
-		return nil, err
+// Violates returns a function that runs a scenario and reports whether it violates a
+// rule, for scenario.Shrink. A scenario that cannot be run does not.
+func Violates(ctx context.Context, rule string, opts *Options) func(*scenario.Scenario) bool {
+	return func(s *scenario.Scenario) bool {
+		one := *s
+		one.Checks = []string{rule} // another rule must not end the run first
+		results, err := Run(ctx, &one, opts)
+		return err == nil && slices.ContainsFunc(results, func(r *result.Result) bool { return r.Failure != nil })
 	}
-	defer func() {
-		if closed := w.close(); err == nil && closed != nil {
-			r, err = nil, closed
-		}
-	}()
-	if err := w.run(ctx); err != nil {
-		return nil, err
-	}
-	return w.result(), nil
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 )
 
@@ -148,7 +151,7 @@ func (m *mistake) run(t *testing.T) (says string, there, right int64) {
 	if m.world != nil {
 		m.world(s)
 	}
-	s.Checks = []string{ruleLocal} // no local store, no violation: it goes on to the end
+	s.Checks = []string{check.Local} // no local store, no violation: it goes on to the end
 	for _, r := range m.ran(t, s, opts) {
 		there += r.Totals.Admitted
 		for _, e := range r.Expected {
@@ -171,7 +174,7 @@ func (m *mistake) run(t *testing.T) (says string, there, right int64) {
 	return says, there, right
 }
 
-func (m *mistake) ran(t *testing.T, s *Scenario, opts *Options) []*Result {
+func (m *mistake) ran(t *testing.T, s *scenario.Scenario, opts *Options) []*result.Result {
 	t.Helper()
 	results, err := Run(t.Context(), s, opts)
 	if err != nil {
@@ -183,7 +186,7 @@ func (m *mistake) ran(t *testing.T, s *Scenario, opts *Options) []*Result {
 // trackScenarios is where the scenarios are.
 const trackScenarios = "testdata/trackrecord"
 
-func (m *mistake) read(t *testing.T) *Scenario {
+func (m *mistake) read(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(trackScenarios, m.scenario+".yaml"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // simCommand is the command line of weir sim.
@@ -178,7 +178,7 @@ func (c *simCommand) Run(ctx context.Context, s *streams) error {
 // writeScenarios lists the built-in scenarios.
 func writeScenarios(w io.Writer) error {
 	rows := [][]string{{"scenario", "what it shows"}}
-	for _, b := range sim.List() {
+	for _, b := range scenario.List() {
 		rows = append(rows, []string{b.Name, b.About})
 	}
 	var text strings.Builder

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
-	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
 )
 
 // simColumn is what a column of the tables is about: one run, and one of its limits.
 type simColumn struct {
-	*sim.Result
-	limit *sim.LimitResult
+	*simresult.Result
+	limit *simresult.Limit
 }
 
 // simRow is a row of the tables: a name and what it shows of a column. A row that says
@@ -93,7 +93,7 @@ func spanOr0(micros int64) string {
 }
 
 // waitOf returns the upper bound of the bucket that holds a percentile.
-func waitOf(buckets []sim.WaitBucket, percent int64) string {
+func waitOf(buckets []simresult.WaitBucket, percent int64) string {
 	var all, sum int64
 	for _, b := range buckets {
 		all += b.Count
@@ -116,17 +116,17 @@ func waitOf(buckets []sim.WaitBucket, percent int64) string {
 
 // runColumns returns a column for each run.
 func (r *simReport) runColumns() (all []simColumn) {
-	for _, result := range r.Results {
-		all = append(all, simColumn{result, &result.Limits[0]})
+	for _, one := range r.Results {
+		all = append(all, simColumn{one, &one.Limits[0]})
 	}
 	return all
 }
 
 // limitColumns returns a column for each limit of each run.
 func (r *simReport) limitColumns() (all []simColumn) {
-	for _, result := range r.Results {
-		for i := range result.Limits {
-			all = append(all, simColumn{result, &result.Limits[i]})
+	for _, one := range r.Results {
+		for i := range one.Limits {
+			all = append(all, simColumn{one, &one.Limits[i]})
 		}
 	}
 	return all
@@ -203,9 +203,9 @@ func (r *simReport) traces(b *strings.Builder) {
 func (r *simReport) faults(b *strings.Builder) {
 	rows := [][]string{{"fault", "limit", "from", "to", "acts until", "attempts", "admitted", "denied", "degraded", "errors", "unknown", "over-admitted", "false denials", "forgotten"}}
 	for i := range r.Results[0].Faults {
-		for _, result := range r.Results {
-			f := &result.Faults[i]
-			rows = append(rows, []string{f.Kind, result.Limit, span(f.FromMicros), span(f.ToMicros), span(f.UntilMicros),
+		for _, one := range r.Results {
+			f := &one.Faults[i]
+			rows = append(rows, []string{f.Kind, one.Limit, span(f.FromMicros), span(f.ToMicros), span(f.UntilMicros),
 				report.Digits(f.Attempts), report.Digits(f.Admitted), report.Digits(f.Denied), report.Digits(f.Degraded), report.Digits(f.Errors), report.Digits(f.Unknown),
 				report.Digits(f.OverUnits), report.Digits(f.FalseDenials), report.Digits(f.ForgottenUnits)})
 		}
@@ -220,11 +220,11 @@ func (r *simReport) faults(b *strings.Builder) {
 func (r *simReport) expected(b *strings.Builder) {
 	var names []string
 	cells := map[string][]string{} // by name; one for each run
-	for run, result := range r.Results {
-		for i := range result.Expected {
-			e := &result.Expected[i]
+	for run, one := range r.Results {
+		for i := range one.Expected {
+			e := &one.Expected[i]
 			name := e.Metric + ": " + bounds(e)
-			if e.Limit != result.Limit { // of one limit of a run that has several
+			if e.Limit != one.Limit { // of one limit of a run that has several
 				name = e.Metric + " of " + e.Limit + ": " + bounds(e)
 			}
 			if cells[name] == nil {
@@ -262,8 +262,8 @@ func (r *simReport) goals(b *strings.Builder) {
 // digests writes the digest of each run.
 func (r *simReport) digests(b *strings.Builder) {
 	rows := [][]string{{"digest", "of", "events"}}
-	for _, result := range r.Results {
-		rows = append(rows, []string{result.Digest, result.Limit, report.Digits(result.Events)})
+	for _, one := range r.Results {
+		rows = append(rows, []string{one.Digest, one.Limit, report.Digits(one.Events)})
 	}
 	b.WriteByte('\n')
 	writeTable(b, rows, 2)

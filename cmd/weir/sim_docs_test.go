@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // tagsOf adds the names that the fields of a type have in a text, and those of what they
@@ -48,14 +50,14 @@ func wantWords(t *testing.T, page string, names []string) {
 
 func TestDocumentationTellsOfAllThatASimulationTakes(t *testing.T) {
 	names := map[string]bool{}
-	tagsOf(reflect.TypeFor[sim.Scenario](), "yaml", names)
+	tagsOf(reflect.TypeFor[scenario.Scenario](), "yaml", names)
 	var fields []string
 	for name := range names {
 		fields = append(fields, name)
 	}
 	slices.Sort(fields)
-	wantWords(t, "reference/scenario.md", append(fields, sim.Metrics()...))
-	wantWords(t, "guides/simulate.md", sim.Rules())
+	wantWords(t, "reference/scenario.md", append(fields, scenario.Metrics()...))
+	wantWords(t, "guides/simulate.md", scenario.Rules())
 
 	var flags []string
 	for _, found := range regexp.MustCompile(`(?m)^ +(--[a-z]+)`).FindAllStringSubmatch(start("sim", "--help").out, -1) {
@@ -64,12 +66,12 @@ func TestDocumentationTellsOfAllThatASimulationTakes(t *testing.T) {
 	wantWords(t, "reference/sim.md", slices.DeleteFunc(flags, func(f string) bool { return f == "help" || f == "version" }))
 
 	var inJSON []string
-	result := reflect.TypeFor[sim.Result]()
-	for i := range result.NumField() {
-		name, _, _ := strings.Cut(result.Field(i).Tag.Get("json"), ",")
+	results := reflect.TypeFor[simresult.Result]()
+	for i := range results.NumField() {
+		name, _, _ := strings.Cut(results.Field(i).Tag.Get("json"), ",")
 		inJSON = append(inJSON, name)
 	}
-	counts := reflect.TypeFor[sim.Counts]()
+	counts := reflect.TypeFor[simresult.Counts]()
 	for i := range counts.NumField() {
 		inJSON = append(inJSON, counts.Field(i).Tag.Get("json"))
 	}
@@ -121,7 +123,7 @@ func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
 
 // The page explains every corner that a report may name.
 func TestDocumentationExplainsEveryCorner(t *testing.T) {
-	results, err := sim.Run(t.Context(), sim.Generate(1), nil)
+	results, err := sim.Run(t.Context(), scenario.Generate(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,27 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/schollz/progressbar/v3"
 	"io"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/weirgo/weir/cmd/weir/internal/report"
-	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
 )
 
 // exploration is what came of many seeds.
 type exploration struct {
-	Store     string     `json:"store"`
-	FirstSeed uint64     `json:"first_seed"`
-	Wanted    int        `json:"seeds"` // that were asked for
-	Explored  int        `json:"explored"`
-	Runs      int64      `json:"runs"`
-	Attempts  int64      `json:"attempts"`
-	Events    int64      `json:"events"`
-	Goals     []sim.Goal `json:"goals"` // sums
+	Store     string           `json:"store"`
+	FirstSeed uint64           `json:"first_seed"`
+	Wanted    int              `json:"seeds"` // that were asked for
+	Explored  int              `json:"explored"`
+	Runs      int64            `json:"runs"`
+	Attempts  int64            `json:"attempts"`
+	Events    int64            `json:"events"`
+	Goals     []simresult.Goal `json:"goals"` // sums
 	// Failed is the first scenario that failed, and Saved the file that holds it.
 	Failed *simReport `json:"failed,omitempty"`
 	Saved  string     `json:"saved,omitempty"`
@@ -91,13 +90,12 @@ func (src *simSource) firstSeed() uint64 {
 // one explores the next seed.
 func (x *exploration) one(ctx context.Context, source *simSource, world *simWorld) error {
 	seed := x.FirstSeed + uint64(x.Explored)
-	scenario, err := source.seeded(seed)
-	if err != nil {
+	seeded := *source
+	var err error
+	if seeded.scenario, err = source.seeded(seed); err != nil {
 		return err
 	}
-	one := *source
-	one.scenario = scenario
-	r, err := world.run(ctx, &one, nil)
+	r, err := world.run(ctx, &seeded, nil)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -105,15 +103,15 @@ func (x *exploration) one(ctx context.Context, source *simSource, world *simWorl
 		return fmt.Errorf("seed %d: %w", seed, err)
 	}
 	x.Explored++
-	for _, result := range r.Results {
+	for _, one := range r.Results {
 		x.Runs++
-		x.Attempts += result.Totals.Attempts
-		x.Events += result.Events
+		x.Attempts += one.Totals.Attempts
+		x.Events += one.Events
 		if x.Goals == nil {
-			x.Goals = make([]sim.Goal, len(result.Goals))
+			x.Goals = make([]simresult.Goal, len(one.Goals))
 		}
-		for i, g := range result.Goals {
-			x.Goals[i] = sim.Goal{Name: g.Name, Count: x.Goals[i].Count + g.Count}
+		for i, g := range one.Goals {
+			x.Goals[i] = simresult.Goal{Name: g.Name, Count: x.Goals[i].Count + g.Count}
 		}
 	}
 	if r.verdict() != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -30,7 +32,7 @@ func TestSimExploresSeeds(t *testing.T) {
 	var events int64
 	goals := map[string]int64{}
 	for seed := uint64(40); seed < 43; seed++ {
-		results, err := sim.Run(context.Background(), sim.Generate(seed), nil)
+		results, err := sim.Run(context.Background(), scenario.Generate(seed), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +110,7 @@ func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
 	if !strings.Contains(shrunk.out, "saved     "+small+"\nreplay    weir sim "+small+"\n") {
 		t.Errorf("nothing says where it is:\n%s", shrunk.out)
 	}
-	s, err := sim.Parse(strings.NewReader(read(t, small)))
+	s, err := scenario.Parse(strings.NewReader(read(t, small)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func smallSource(t *testing.T) *simSource {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	s, err := sim.Parse(file)
+	s, err := scenario.Parse(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +254,7 @@ func TestSimExplainsARunThatEndsEarly(t *testing.T) {
 	}
 	ended := comparer{want: &all}
 	stop := errors.New("stop")
-	_, err := w.runIn(context.Background(), source, nil, func(e *sim.Event) error {
+	_, err := w.runIn(context.Background(), source, nil, func(e *simresult.Event) error {
 		if e.Number > 100 {
 			return stop
 		}

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"github.com/schollz/progressbar/v3"
 	"io"
 	"slices"
 	"sync/atomic"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // simMeter knows how far the runs of a scenario are: the bar reads it from a goroutine
@@ -24,7 +24,7 @@ type simMeter struct {
 const perRun = 1000
 
 // begin sets the meter to the start of a scenario that is run so many times.
-func (m *simMeter) begin(s *sim.Scenario, passes int64) {
+func (m *simMeter) begin(s *scenario.Scenario, passes int64) {
 	m.passes, m.limits = 0, nil
 	for _, l := range s.Limits {
 		m.limits = append(m.limits, l.Name)

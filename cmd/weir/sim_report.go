@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
-	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // simReport is what came of one scenario.
 type simReport struct {
-	Scenario string          `json:"scenario"`
-	Seed     uint64          `json:"seed"`
-	Store    string          `json:"store"` // the URL without user and password
-	Results  []*sim.Result   `json:"results"`
-	Differs  []simDifference `json:"differs,omitempty"`
+	Scenario string              `json:"scenario"`
+	Seed     uint64              `json:"seed"`
+	Store    string              `json:"store"` // the URL without user and password
+	Results  []*simresult.Result `json:"results"`
+	Differs  []simDifference     `json:"differs,omitempty"`
 
-	scenario *sim.Scenario
+	scenario *scenario.Scenario
 	dropped  int    // expectations that --limit left out
 	rerun    string // the command that runs it again, in memory
 	onServer string // what it needs for a server
@@ -37,27 +38,27 @@ type simDifference struct {
 
 // failed returns the first result that violates a rule, or misses an expectation; nil
 // where all is well.
-func (r *simReport) failed() *sim.Result { return firstFailed(r.Results) }
+func (r *simReport) failed() *simresult.Result { return firstFailed(r.Results) }
 
-func firstFailed(results []*sim.Result) *sim.Result {
-	for _, result := range results {
-		if result.Failure != nil {
-			return result
+func firstFailed(results []*simresult.Result) *simresult.Result {
+	for _, one := range results {
+		if one.Failure != nil {
+			return one
 		}
 	}
-	for _, result := range results {
-		if !result.OK() {
-			return result
+	for _, one := range results {
+		if !one.OK() {
+			return one
 		}
 	}
 	return nil
 }
 
 // missed returns the first expectation that a result misses.
-func missed(result *sim.Result) *sim.Expected {
-	for i := range result.Expected {
-		if !result.Expected[i].Met {
-			return &result.Expected[i]
+func missed(one *simresult.Result) *simresult.Expected {
+	for i := range one.Expected {
+		if !one.Expected[i].Met {
+			return &one.Expected[i]
 		}
 	}
 	return nil
@@ -66,11 +67,11 @@ func missed(result *sim.Result) *sim.Expected {
 // verdict is the error that the command ends with.
 func (r *simReport) verdict() error {
 	violated, unmet := 0, int64(0)
-	for _, result := range r.Results {
-		if result.Failure != nil {
+	for _, one := range r.Results {
+		if one.Failure != nil {
 			violated++
 		}
-		for _, e := range result.Expected {
+		for _, e := range one.Expected {
 			if !e.Met {
 				unmet++
 			}
@@ -150,8 +151,8 @@ func (r *simReport) head(b *strings.Builder) {
 }
 
 // writeFailure says what went wrong in a run, and what happened before.
-func writeFailure(b *strings.Builder, result *sim.Result) {
-	if f := result.Failure; f != nil {
+func writeFailure(b *strings.Builder, one *simresult.Result) {
+	if f := one.Failure; f != nil {
 		fmt.Fprintf(b, "\nVIOLATED  rule %s\n", f.Rule)
 		writeLine(b, "where", "%s, seed %d, limit %s", f.Scenario, f.Seed, f.Limit)
 		writeLine(b, "what", "%s", f.Text)
@@ -162,13 +163,13 @@ func writeFailure(b *strings.Builder, result *sim.Result) {
 		}
 		return
 	}
-	e := missed(result)
+	e := missed(one)
 	fmt.Fprintf(b, "\nMISSED    %s is %s: expected %s\n", e.Metric, report.Digits(e.Value), bounds(e))
-	writeLine(b, "where", "%s, seed %d, limit %s", result.Scenario, result.Seed, e.Limit)
+	writeLine(b, "where", "%s, seed %d, limit %s", one.Scenario, one.Seed, e.Limit)
 }
 
 // bounds writes what an expectation allows.
-func bounds(e *sim.Expected) string {
+func bounds(e *simresult.Expected) string {
 	switch {
 	case e.Max == nil:
 		return "at least " + report.Digits(*e.Min)

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 
 	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/store"
 )
 
@@ -64,17 +65,17 @@ func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*
 	}
 	met := comparer{want: &memory}
 	write := traceTo(trace)
-	if r.Results, err = w.runIn(ctx, source, w.server, func(e *sim.Event) error {
+	if r.Results, err = w.runIn(ctx, source, w.server, func(e *simresult.Event) error {
 		met.add(e)
 		return write(e)
 	}); err != nil {
 		return nil, err
 	}
-	for i, result := range r.Results {
-		if result.Digest == want[i].Digest {
+	for i, one := range r.Results {
+		if one.Digest == want[i].Digest {
 			continue
 		}
-		d := simDifference{Limit: result.Limit, Memory: want[i].Digest, Server: result.Digest}
+		d := simDifference{Limit: one.Limit, Memory: want[i].Digest, Server: one.Digest}
 		if err := w.explain(ctx, source, i, &met, &d); err != nil {
 			return nil, err
 		}
@@ -84,7 +85,7 @@ func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*
 }
 
 // runIn runs a scenario in memory, or on a server. An error of each ends the run.
-func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, each func(*sim.Event) error) ([]*sim.Result, error) {
+func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, each func(*simresult.Event) error) ([]*simresult.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.meter.passes++
@@ -93,7 +94,7 @@ func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, e
 		opts.NewStore = func(clock store.Clock) (store.Store, error) { return on.open(clock, cancel) }
 	}
 	if each != nil {
-		opts.Trace = func(e *sim.Event) {
+		opts.Trace = func(e *simresult.Event) {
 			if err := each(e); err != nil {
 				cancel(err)
 			}
@@ -107,13 +108,13 @@ func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, e
 }
 
 // traceTo returns what writes events in fixed columns, with a heading over each run.
-func traceTo(out *output) func(*sim.Event) error {
+func traceTo(out *output) func(*simresult.Event) error {
 	if out == nil || !out.wanted() {
-		return func(*sim.Event) error { return nil }
+		return func(*simresult.Event) error { return nil }
 	}
-	return func(e *sim.Event) error {
+	return func(e *simresult.Event) error {
 		if e.Number == 1 {
-			if _, err := fmt.Fprintln(out, sim.EventColumns); err != nil {
+			if _, err := fmt.Fprintln(out, simresult.EventColumns); err != nil {
 				return fmt.Errorf("--trace: %w", err)
 			}
 		}
@@ -132,7 +133,7 @@ type eventLog struct {
 // eventSeed is for hashes of events: two events are one where they are equal.
 var eventSeed = maphash.MakeSeed()
 
-func (l *eventLog) add(e *sim.Event) error {
+func (l *eventLog) add(e *simresult.Event) error {
 	if e.Number == 1 {
 		l.runs = append(l.runs, nil)
 	}
@@ -148,7 +149,7 @@ type comparer struct {
 	first  []string // "" where there is none
 }
 
-func (c *comparer) add(e *sim.Event) {
+func (c *comparer) add(e *simresult.Event) {
 	if e.Number == 1 {
 		c.counts, c.first = append(c.counts, 0), append(c.first, "")
 	}
@@ -173,7 +174,7 @@ var errEnough = errors.New("enough")
 
 // explain finds the first event of a run that differs, by running it in memory again.
 func (w *simWorld) explain(ctx context.Context, source *simSource, run int, met *comparer, d *simDifference) error {
-	d.Event, d.Columns, d.ServerEvent, d.MemoryEvent = 1, sim.EventColumns, noEvent, noEvent
+	d.Event, d.Columns, d.ServerEvent, d.MemoryEvent = 1, simresult.EventColumns, noEvent, noEvent
 	if run < len(met.counts) {
 		d.Event = met.counts[run]
 		if d.ServerEvent = met.first[run]; d.ServerEvent == "" {
@@ -182,7 +183,7 @@ func (w *simWorld) explain(ctx context.Context, source *simSource, run int, met 
 		}
 	}
 	now := -1
-	_, err := w.runIn(ctx, source, nil, func(e *sim.Event) error {
+	_, err := w.runIn(ctx, source, nil, func(e *simresult.Event) error {
 		if e.Number == 1 {
 			now++
 		}

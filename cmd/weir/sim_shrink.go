@@ -3,14 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/schollz/progressbar/v3"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // shrink looks for the smallest part of a scenario that fails as the whole does, and
@@ -36,7 +37,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	})
 	defer shown.end()
 	still := failsLike(ctx, failed, opts)
-	small := sim.Shrink(source.scenario, func(s *sim.Scenario) bool {
+	small := scenario.Shrink(source.scenario, func(s *scenario.Scenario) bool {
 		tried.Add(1)
 		fails := still(s)
 		if fails {
@@ -71,20 +72,20 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 
 // failsLike returns whether a scenario violates the same rule, or misses the same
 // expectation, as a result does.
-func failsLike(ctx context.Context, failed *sim.Result, opts *sim.Options) func(*sim.Scenario) bool {
+func failsLike(ctx context.Context, failed *simresult.Result, opts *sim.Options) func(*scenario.Scenario) bool {
 	if failed.Failure != nil {
 		return sim.Violates(ctx, failed.Failure.Rule, opts)
 	}
 	want := missed(failed)
 	ofRun := len(failed.Limits) > 1 && want.Limit == failed.Limit // which may have fewer limits now
-	return func(s *sim.Scenario) bool {
+	return func(s *scenario.Scenario) bool {
 		results, err := sim.Run(ctx, s, opts)
 		if err != nil {
 			return false // it is no scenario, or there is no more time
 		}
-		for _, result := range results {
-			for i := range result.Expected {
-				e := &result.Expected[i]
+		for _, one := range results {
+			for i := range one.Expected {
+				e := &one.Expected[i]
 				if !e.Met && (ofRun || e.Limit == want.Limit) && e.Metric == want.Metric && bounds(e) == bounds(want) {
 					return true
 				}
@@ -94,7 +95,7 @@ func failsLike(ctx context.Context, failed *sim.Result, opts *sim.Options) func(
 	}
 }
 
-func sizeRow(name string, s *sim.Scenario, result *sim.Result) []string {
+func sizeRow(name string, s *scenario.Scenario, one *simresult.Result) []string {
 	return []string{name, span(s.Duration.Microseconds()), strconv.Itoa(len(s.Limits)), report.Digits(max(1, s.Nodes.Count)),
-		strconv.Itoa(len(s.Traffic)), strconv.Itoa(len(s.Faults)), report.Digits(result.Events)}
+		strconv.Itoa(len(s.Traffic)), strconv.Itoa(len(s.Faults)), report.Digits(one.Events)}
 }

@@ -13,18 +13,17 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // simSource is where scenarios come from: a built-in one, a file, standard input, or a
 // seed that makes one up.
 type simSource struct {
-	scenario *sim.Scenario // nil where each seed makes one up
-	words    []string      // of a command line that leads here again
+	scenario *scenario.Scenario // nil where each seed makes one up
+	words    []string           // of a command line that leads here again
 	builtin  bool
 	file     string // "" where it is none
 	name     string // of what was read, for errors
-	text     []byte // that was read
 	dropped  int    // expectations of the scenario that --limit left out
 	files    fs.FS  // that traffic may name
 	flags    *simCommand
@@ -42,7 +41,7 @@ func (c *simCommand) source(ctx context.Context, s *streams) (*simSource, error)
 		return src, c.checkLimits()
 	case isBuiltin(c.Scenario):
 		src.words, src.builtin = []string{c.Scenario}, true
-		src.scenario, err = sim.Load(c.Scenario)
+		src.scenario, err = scenario.Load(c.Scenario)
 	default:
 		err = src.read(ctx, c.Scenario, s)
 		if errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(c.Scenario, "./") {
@@ -56,7 +55,7 @@ func (c *simCommand) source(ctx context.Context, s *streams) (*simSource, error)
 }
 
 func isBuiltin(name string) bool {
-	return slices.ContainsFunc(sim.List(), func(b sim.Builtin) bool { return b.Name == name })
+	return slices.ContainsFunc(scenario.List(), func(s *scenario.Scenario) bool { return s.Name == name })
 }
 
 // wordsFor are what to say on a command line for a file, or standard input.
@@ -69,7 +68,7 @@ func wordsFor(file string) []string {
 
 func scenarioNames() string {
 	var names []string
-	for _, b := range sim.List() {
+	for _, b := range scenario.List() {
 		names = append(names, b.Name)
 	}
 	return strings.Join(names, ", ")
@@ -88,8 +87,7 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 		}
 	}
 	src.name = in.name
-	// So that errors of the run have lines too.
-	src.scenario, err = sim.Parse(io.TeeReader(in, (*textOf)(src)))
+	src.scenario, err = scenario.Parse(in)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -105,20 +103,12 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	return src.spare()
 }
 
-// textOf remembers the text of a scenario.
-type textOf simSource
-
-func (t *textOf) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	return len(p), nil
-}
-
-// located adds the file and the line to an error about a field of the scenario.
+// located adds the file to an error about a field of the scenario.
 func (src *simSource) located(err error) error {
-	if field := (*sim.FieldError)(nil); src.text == nil || !errors.As(err, &field) {
+	if field := (*scenario.Error)(nil); src.name == "" || !errors.As(err, &field) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", src.name, sim.Locate(src.text, err))
+	return fmt.Errorf("%s: %w", src.name, err)
 }
 
 // checkLimits reads the limits that were given.
@@ -128,7 +118,7 @@ func (c *simCommand) checkLimits() error {
 }
 
 // limits returns the limits that were given, named for their kind.
-func (c *simCommand) limits() (all []sim.Limit, err error) {
+func (c *simCommand) limits() (all []scenario.Limit, err error) {
 	seen := map[string]int{}
 	for _, spec := range c.Limit {
 		a, err := algorithm.ParseSpec(spec)
@@ -139,14 +129,14 @@ func (c *simCommand) limits() (all []sim.Limit, err error) {
 		if seen[name]++; seen[name] > 1 {
 			name += "-" + strconv.Itoa(seen[name])
 		}
-		all = append(all, sim.Limit{Name: name, Spec: fmt.Sprint(a)})
+		all = append(all, scenario.Limit{Name: name, Spec: fmt.Sprint(a)})
 	}
 	return all, nil
 }
 
 // change puts what the flags say in place of what a scenario says. With other limits all
 // expectations go: they were about the old ones.
-func (src *simSource) change(s *sim.Scenario) error {
+func (src *simSource) change(s *scenario.Scenario) error {
 	c := src.flags
 	limits, err := c.limits()
 	if err != nil {
@@ -154,7 +144,7 @@ func (src *simSource) change(s *sim.Scenario) error {
 	}
 	if len(limits) > 0 {
 		groups := s.Limits[0].Groups
-		if slices.ContainsFunc(s.Limits, func(l sim.Limit) bool { return l.Groups != groups }) {
+		if slices.ContainsFunc(s.Limits, func(l scenario.Limit) bool { return l.Groups != groups }) {
 			groups = 0
 		}
 		for i := range limits {
@@ -177,15 +167,15 @@ func (src *simSource) change(s *sim.Scenario) error {
 }
 
 // seeded returns the scenario of a seed.
-func (src *simSource) seeded(seed uint64) (*sim.Scenario, error) {
+func (src *simSource) seeded(seed uint64) (*scenario.Scenario, error) {
 	if src.scenario != nil {
 		one := *src.scenario
 		one.Seed = seed
 		return &one, nil
 	}
-	one := sim.Generate(seed)
+	one := scenario.Generate(seed)
 	if d := src.flags.Duration; d != nil { // what would begin later does not happen
-		one.Faults = slices.DeleteFunc(one.Faults, func(f sim.Fault) bool { return f.At >= *d })
+		one.Faults = slices.DeleteFunc(one.Faults, func(f scenario.Fault) bool { return f.At >= *d })
 	}
 	if err := src.change(one); err != nil {
 		return nil, err
@@ -200,7 +190,7 @@ func (c *simCommand) print(w io.Writer, src *simSource) error {
 	text, err := src.scenario.YAML()
 	if src.builtin && len(c.Limit) == 0 && c.Seed == nil && c.Duration == nil {
 		var own string
-		own, err = sim.Text(c.Scenario)
+		own, err = scenario.Text(c.Scenario)
 		text = []byte(own)
 	}
 	if err != nil {
@@ -214,7 +204,7 @@ func (c *simCommand) print(w io.Writer, src *simSource) error {
 
 // save writes a scenario that came of this one to a file, which it replaces; but not one
 // that its traffic names.
-func (src *simSource) save(s *sim.Scenario, name string) error {
+func (src *simSource) save(s *scenario.Scenario, name string) error {
 	for _, file := range src.named() {
 		if samePlace(name, filepath.Join(filepath.Dir(src.file), file)) {
 			return fmt.Errorf("%q is a file that the scenario names: must be another file", name)

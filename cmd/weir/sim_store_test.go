@@ -112,8 +112,8 @@ func digestsOf(t *testing.T, text string, args ...string) (all []string) {
 	if err := json.Unmarshal([]byte(got.out), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, result := range r.Results {
-		all = append(all, result.Digest)
+	for _, one := range r.Results {
+		all = append(all, one.Digest)
 	}
 	for _, d := range r.Differs {
 		t.Errorf("%+v", d)

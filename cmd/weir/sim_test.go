@@ -12,6 +12,8 @@ import (
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 const (
@@ -64,7 +66,7 @@ func TestSimReadsScenariosFromEverywhere(t *testing.T) {
 
 func TestSimListsTheBuiltInScenarios(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(simulated(t, "--list")), "\n")
-	all := sim.List()
+	all := scenario.List()
 	if len(lines) != len(all)+1 {
 		t.Fatalf("%d lines for %d scenarios", len(lines), len(all))
 	}
@@ -76,8 +78,8 @@ func TestSimListsTheBuiltInScenarios(t *testing.T) {
 }
 
 func TestSimPrintsWhatItWouldRun(t *testing.T) {
-	for _, b := range sim.List() {
-		want, err := sim.Text(b.Name)
+	for _, b := range scenario.List() {
+		want, err := scenario.Text(b.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,7 @@ func TestSimLimitsKeepTheGroups(t *testing.T) {
 
 // run gives what sim.Run gives.
 func TestSimJSONHoldsTheResults(t *testing.T) {
-	s, err := sim.Parse(strings.NewReader(read(t, smallScenario)))
+	s, err := scenario.Parse(strings.NewReader(read(t, smallScenario)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,17 +156,17 @@ func TestSimTraceHoldsEveryEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(got.out, "\n"), "\n")
-	for _, result := range report.Results {
-		if len(lines) < int(result.Events)+1 || lines[0] != sim.EventColumns {
-			t.Fatalf("%s: %d lines, the first is %q", result.Limit, len(lines), lines[0])
+	for _, one := range report.Results {
+		if len(lines) < int(one.Events)+1 || lines[0] != simresult.EventColumns {
+			t.Fatalf("%s: %d lines, the first is %q", one.Limit, len(lines), lines[0])
 		}
-		for i, line := range lines[1 : result.Events+1] {
+		for i, line := range lines[1 : one.Events+1] {
 			var number int
 			if _, err := parse(line, &number); err != nil || number != i+1 {
-				t.Fatalf("%s: line %d is %q", result.Limit, i+1, line)
+				t.Fatalf("%s: line %d is %q", one.Limit, i+1, line)
 			}
 		}
-		lines = lines[result.Events+1:]
+		lines = lines[one.Events+1:]
 	}
 	if len(lines) > 0 {
 		t.Errorf("there is more: %q", lines[0])
@@ -233,7 +235,7 @@ func TestSimShowsNoControlCharacters(t *testing.T) {
 }
 
 func TestWaitOfIsTheBucketOfThePercentile(t *testing.T) {
-	buckets := []sim.WaitBucket{{UpToMicros: 0, Count: 50}, {UpToMicros: 1000, Count: 49}, {UpToMicros: 2000, Count: 0}, {UpToMicros: -1, Count: 1}}
+	buckets := []simresult.WaitBucket{{UpToMicros: 0, Count: 50}, {UpToMicros: 1000, Count: 49}, {UpToMicros: 2000, Count: 0}, {UpToMicros: -1, Count: 1}}
 	for percent, want := range map[int64]string{1: "0s", 50: "0s", 51: "1ms", 99: "1ms", 100: "above 2ms"} {
 		if got := waitOf(buckets, percent); got != want {
 			t.Errorf("%d %%: %s, want %s", percent, got, want)
@@ -246,7 +248,7 @@ func TestWaitOfIsTheBucketOfThePercentile(t *testing.T) {
 
 func TestSimMeterRises(t *testing.T) {
 	var m simMeter
-	m.begin(&sim.Scenario{Limits: []sim.Limit{{Name: "a"}, {Name: "b"}}}, 2)
+	m.begin(&scenario.Scenario{Limits: []scenario.Limit{{Name: "a"}, {Name: "b"}}}, 2)
 	var seen []int64
 	for m.passes = 1; m.passes <= 2; m.passes++ {
 		for _, limit := range []string{"a", "b"} {
@@ -263,7 +265,7 @@ func TestSimMeterRises(t *testing.T) {
 
 // The report says so where the curve is not of all keys.
 func TestSimSaysHowManyKeysTheCurveIsOf(t *testing.T) {
-	for want, l := range map[string]sim.LimitResult{
+	for want, l := range map[string]simresult.Limit{
 		"0":                        {CurveKeys: 7, CurveOf: 7},
 		"10,000 of 12,345":         {CurveKeys: 10_000, CurveOf: 12_345},
 		"10,002 of 12,345, 2 late": {CurveKeys: 10_002, CurveOf: 12_345, CurveLate: 2},

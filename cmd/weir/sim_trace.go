@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/weirgo/weir/sim/scenario"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -12,22 +13,15 @@ import (
 
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 	"github.com/weirgo/weir/sim"
-	"github.com/weirgo/weir/sim/traffic"
 )
 
 // traces is sim.Options.Traces: it opens traces in the formats of a replay, in the folder
 // of the scenario. A read ends when the context does.
-func (src *simSource) traces(ctx context.Context) func(traffic.Process) (sim.Recording, error) {
+func (src *simSource) traces(ctx context.Context) func(scenario.Process) (sim.Recording, error) {
 	if src.files == nil {
 		return nil
 	}
-	return func(p traffic.Process) (sim.Recording, error) {
-		r, err := openRecording(ctx, src.files, p)
-		if err != nil {
-			return nil, fmt.Errorf("process trace: %w", err)
-		}
-		return r, nil
-	}
+	return func(p scenario.Process) (sim.Recording, error) { return openRecording(ctx, src.files, p) }
 }
 
 // recording is a trace of a scenario. It is sorted by time whatever its format, since in
@@ -39,10 +33,10 @@ type recording struct {
 
 var _ sim.Recording = (*recording)(nil)
 
-func openRecording(ctx context.Context, files fs.FS, p traffic.Process) (*recording, error) {
+func openRecording(ctx context.Context, files fs.FS, p scenario.Process) (sim.Recording, error) {
 	file, err := files.Open(p.File)
 	if err != nil {
-		return nil, fmt.Errorf("file: %w", err)
+		return nil, &scenario.Error{Path: "file", Cause: err}
 	}
 	reader, err := trace.Open(untilDone{ctx, file}, &trace.Options{
 		Format: p.Format, Key: cmp.Or(p.KeyColumn, p.Key), Sort: true,
@@ -51,10 +45,11 @@ func openRecording(ctx context.Context, files fs.FS, p traffic.Process) (*record
 	if option := trace.OptionError(""); errors.As(err, &option) {
 		err = optionAsField(option)
 	} else if err != nil {
-		err = fmt.Errorf("file %s: %w", p.File, err)
+		err = &scenario.Error{Path: "file", Cause: fmt.Errorf("%s: %w", p.File, err)}
 	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		_ = file.Close() // nothing is lost: it was only read
+		return nil, err
 	}
 	return &recording{file, reader}, nil
 }
@@ -63,13 +58,13 @@ func openRecording(ctx context.Context, files fs.FS, p traffic.Process) (*record
 // "trace: time column: …" is about time_column.
 func optionAsField(err error) error {
 	option, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trace: "), ": ")
-	return fmt.Errorf("%s: %s", strings.ReplaceAll(option, " ", "_"), rest)
+	return &scenario.Error{Path: strings.ReplaceAll(option, " ", "_"), Cause: errors.New(rest)}
 }
 
 // Next implements sim.Recording. The first reads all of the file.
-func (r *recording) Next() (traffic.Arrival, error) {
+func (r *recording) Next() (at int64, key string, cost int64, err error) {
 	e, err := r.reader.Next()
-	return traffic.Arrival{At: e.At, Key: e.Key, Cost: e.Cost}, err
+	return e.At, e.Key, e.Cost, err
 }
 
 // Bad implements sim.Recording.

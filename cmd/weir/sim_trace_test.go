@@ -18,7 +18,8 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
-	"github.com/weirgo/weir/sim"
+	simresult "github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 const recordedScenario = "testdata/sim-recorded.yaml"
@@ -122,7 +123,7 @@ func simulatedDecisions(t *testing.T, dir, spec, fields, replayed string) string
 		t.Fatal(err)
 	}
 	span := func(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
-	scenario, err := sim.Parse(strings.NewReader(fmt.Sprintf(`name: recorded
+	s, err := scenario.Parse(strings.NewReader(fmt.Sprintf(`name: recorded
 start: %s
 duration: %s
 limits: [{name: limit, spec: "%s"}]
@@ -132,10 +133,10 @@ traffic: [{name: log, process: {kind: trace, file: log%s}}]
 		t.Fatal(err)
 	}
 	var decided []byte
-	source := &simSource{scenario: scenario, files: os.DirFS(dir)}
+	source := &simSource{scenario: s, files: os.DirFS(dir)}
 	world := &simWorld{}
-	r, err := world.runIn(context.Background(), source, nil, func(e *sim.Event) error {
-		if e.Kind != sim.Decided {
+	r, err := world.runIn(context.Background(), source, nil, func(e *simresult.Event) error {
+		if e.Kind != "decided" {
 			return nil
 		}
 		d := weir.Decision{
@@ -169,21 +170,21 @@ func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
 		process, want string
 		args          []string
 	}{
-		{process: "{kind: trace}", want: `traffic: process trace: file "" is not allowed: must be the name of a trace`},
-		{process: "{kind: trace, file: none}", want: "weir: s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: file: open none: no such file"},
+		{process: "{kind: trace}", want: "line 4, column 32: traffic[0].process.file is missing: must be a text of 1 to 4096 bytes: trace needs it"},
+		{process: "{kind: trace, file: none}", want: "weir: s.yaml: scenario: line 4, column 52: traffic[0].process.file: open none: no such file"},
 		{process: "{kind: trace, file: ../log}", want: "file ../log is not allowed: must be the name of a file in the same folder or below it"},
 		{process: "{kind: trace, file: below}", want: "is a directory"},
-		{process: "{kind: trace, file: log, format: tsv}", want: `process trace: format: "tsv" is not one of auto, jsonl, combined`},
+		{process: "{kind: trace, file: log, format: tsv}", want: `traffic[0].process.format: "tsv" is not one of auto, jsonl, combined`},
 		{process: "{kind: trace, file: log, key: colour}", want: "3000 lines cannot be used; no line can be used as jsonl; line 1: colour is missing"},
-		{process: "{kind: trace, file: empty, format: clf, key: colour}", want: `s.yaml: sim: line 4, column 32: sim: traffic[0].process: process trace: key: a clf trace has no "colour": must be host, path`},
-		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "process trace: time_column: jsonl has no columns to choose: must be left out"},
-		{process: "{kind: trace, file: log, time_column: t, time_unit: d}", want: `process trace: time_unit: "d" is not one of s, ms, us, ns`},
-		{process: "{kind: trace, file: empty}", want: "s.yaml: sim: line 4, column 32: sim: traffic[0].process: traffic: process trace: file empty is not allowed: must be a trace of at least one request\n"},
+		{process: "{kind: trace, file: empty, format: clf, key: colour}", want: `s.yaml: scenario: line 4, column 77: traffic[0].process.key: a clf trace has no "colour": must be host, path`},
+		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "traffic[0].process.time_column: jsonl has no columns to choose: must be left out"},
+		{process: "{kind: trace, file: log, time_column: t, time_unit: d}", want: `traffic[0].process.time_unit: "d" is not one of s, ms, us, ns`},
+		{process: "{kind: trace, file: empty}", want: "s.yaml: scenario: line 4, column 52: traffic[0].process.file empty is not allowed: must be a trace of at least one request\n"},
 		{process: "{kind: trace, file: bad, format: jsonl}", want: "of at least one request (2 lines cannot be used; no line can be used as jsonl; line 1: "},
 		{process: "{kind: trace, file: huge}", want: "record 1, of 1970-01-01T00:00:00.000001Z: cost 1000000000001 is not allowed"},
 		{process: "{kind: trace, file: cut}", want: "trace: read after line "},
-		{process: "{kind: trace, file: none}", args: []string{"--seeds", "2"}, want: "seed 0: s.yaml: sim: line 4, column 32: "},
-		{process: "{kind: trace, file: none}", args: []string{"--shrink"}, want: "weir: s.yaml: sim: line 4, column 32: "},
+		{process: "{kind: trace, file: none}", args: []string{"--seeds", "2"}, want: "seed 0: s.yaml: scenario: line 4, column 52: "},
+		{process: "{kind: trace, file: none}", args: []string{"--shrink"}, want: "weir: s.yaml: scenario: line 4, column 52: "},
 		{process: "{kind: trace, file: log}", args: []string{"--json", "log"}, want: `--json: "log" is a file that the scenario names: must be another file`},
 		{process: "{kind: trace, file: log}", args: []string{"--shrink", "--out", "below/small.yaml"}, want: "must be beside the scenario"},
 		{process: "{kind: trace, file: log}", args: []string{"--seeds", "2", "--out", "below/small.yaml"}, want: `whose traffic names the file "log": must be beside the scenario`},
@@ -252,14 +253,14 @@ func (f *interrupting) Read(p []byte) (n int, _ error) {
 
 // An interrupt ends the reading of a trace: nothing is read after it.
 func TestSimInterruptedWhileItReadsATrace(t *testing.T) {
-	scenario, err := sim.Parse(strings.NewReader("name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: {kind: trace, file: log, format: jsonl}}]\n"))
+	s, err := scenario.Parse(strings.NewReader("name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: {kind: trace, file: log, format: jsonl}}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	file := &interrupting{cancel: cancel}
-	source := &simSource{scenario: scenario, files: file}
+	source := &simSource{scenario: s, files: file}
 	if _, err := new(simWorld).runIn(ctx, source, nil, nil); !errors.Is(err, context.Canceled) || file.reads != 2 {
 		t.Errorf("error %v after %d reads, want %v after 2", err, file.reads, context.Canceled)
 	}

@@ -88,7 +88,7 @@ func TestSimFailsWithTheNameOfAFile(t *testing.T) {
 		"no such file":    {"no-such.yaml", "no-such.yaml: no such file"},
 		"no such replay":  {"--replay hot-key", "hot-key: no such file"},
 		"a directory":     {".", ".: is a directory"},
-		"bad line":        {"bad.yaml", `bad.yaml: sim: line 5, column 54: traffic[0]: field "cost" is not allowed`},
+		"bad line":        {"bad.yaml", `bad.yaml: scenario: line 5, column 54: traffic[0]: field "cost" is not allowed`},
 		"trace nowhere":   {"good.yaml --trace " + nowhere, "--trace: open " + nowhere},
 		"json nowhere":    {"good.yaml --json " + nowhere, "--json: open " + nowhere},
 		"html nowhere":    {"good.yaml --html " + nowhere, "--html: open " + nowhere},
@@ -102,7 +102,7 @@ func TestSimFailsWithTheNameOfAFile(t *testing.T) {
 			t.Errorf("%s: status %d, output %q, error %q, want %q", name, got.status, got.out, got.err, c.want)
 		}
 	}
-	if got := startWith("name: s\n", "sim", "-"); got.status != exitFailed || !strings.Contains(got.err, "standard input: sim: ") {
+	if got := startWith("name: s\n", "sim", "-"); got.status != exitFailed || !strings.Contains(got.err, "standard input: scenario: ") {
 		t.Errorf("standard input: status %d, %s", got.status, got.err)
 	}
 }

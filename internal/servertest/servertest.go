@@ -1,7 +1,6 @@
 // Package servertest starts real Redis and Valkey servers for tests: processes
 // of their own on free loopback ports, with nothing on disk that outlives the
-// test: single ones, a primary with replicas and Sentinels, and clusters whose slots
-// can be moved; and a proxy that loses and delays what goes over the wire.
+// test, and a proxy that loses and delays what goes over the wire.
 package servertest
 
 import (

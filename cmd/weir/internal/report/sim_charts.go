@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/result"
 )
 
 // outcomes is what became of the attempts of each result.
-func outcomes(results []*sim.Result) *chart.Chart {
+func outcomes(results []*result.Result) *chart.Chart {
 	bars := &chart.Bars{
 		X: chart.Axis{Label: "attempts"},
 		Series: []chart.Series{
@@ -53,7 +53,7 @@ func worstWindows(limits []limitOf) *chart.Chart {
 }
 
 // overTime is offered against admitted requests, with the faults behind.
-func overTime(r *sim.Result, faults []sim.FaultResult) *chart.Chart {
+func overTime(r *result.Result, faults []result.Fault) *chart.Chart {
 	s := &r.Series
 	xy := &chart.XY{
 		X: chart.Axis{Label: "time since the start", Scale: chart.Durations}, Y: chart.Axis{Label: "requests per second"},
@@ -100,7 +100,7 @@ func arrivalCurve(l limitOf) *chart.Chart {
 	}
 	text := []string{}
 	if n := len(l.Curve); n > 0 {
-		tight := slices.MaxFunc(l.Curve, func(a, b sim.CurvePoint) int {
+		tight := slices.MaxFunc(l.Curve, func(a, b result.CurvePoint) int {
 			return cmp.Compare(float64(a.Units)/float64(max(a.BoundUnits, 1)), float64(b.Units)/float64(max(b.BoundUnits, 1)))
 		})
 		last := l.Curve[n-1]
@@ -131,7 +131,7 @@ func arrivalCurve(l limitOf) *chart.Chart {
 }
 
 // waiting is how long admitted requests had waited.
-func waiting(r *sim.Result) *chart.Chart {
+func waiting(r *result.Result) *chart.Chart {
 	var all int64
 	for _, b := range r.Waits {
 		all += b.Count
@@ -161,7 +161,7 @@ func waiting(r *sim.Result) *chart.Chart {
 }
 
 // quantile says how long a part of the requests, in percent, waited at most.
-func quantile(waits []sim.WaitBucket, all, part int64) string {
+func quantile(waits []result.WaitBucket, all, part int64) string {
 	var seen int64
 	for i, b := range waits {
 		seen += b.Count
@@ -180,7 +180,7 @@ func quantile(waits []sim.WaitBucket, all, part int64) string {
 }
 
 // clients is what the busiest clients asked for and got.
-func clients(r *sim.Result) *chart.Chart {
+func clients(r *result.Result) *chart.Chart {
 	bars := &chart.Bars{
 		X:      chart.Axis{Label: "units"},
 		Series: []chart.Series{{Name: "admitted", Colour: chart.Blue}, {Name: "not admitted", Colour: chart.Soft, Faint: true}},
@@ -200,7 +200,7 @@ func clients(r *sim.Result) *chart.Chart {
 }
 
 // faultWindows is what was admitted or denied wrongly in the time of each fault.
-func faultWindows(r *sim.Result, faults []sim.FaultResult) *chart.Chart {
+func faultWindows(r *result.Result, faults []result.Fault) *chart.Chart {
 	bars := &chart.Bars{
 		X: chart.Axis{Label: "units"}, Grouped: true,
 		Series: []chart.Series{{Name: "above the limit, of one key at most", Colour: chart.Vermilion}, {Name: "falsely denied", Colour: chart.Blue}},
@@ -263,7 +263,7 @@ func rate(n int64, seconds float64) string {
 	return fmt.Sprintf("%.3g", perSecond)
 }
 
-func jain(r *sim.Result) string {
+func jain(r *result.Result) string {
 	return fmt.Sprintf("%d.%03d", r.Fairness.JainMillionths/1_000_000, r.Fairness.JainMillionths%1_000_000/1000)
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/result"
 )
 
 // errNoResults is returned where there is nothing to show.
@@ -19,14 +19,14 @@ var errNoResults = errors.New("report: no results: must be at least one")
 
 // limitOf is a limit of a result.
 type limitOf struct {
-	*sim.LimitResult
+	*result.Limit
 	shared bool // several limits have decided together
 }
 
 // label is what tables and pictures call the limit.
 func (l limitOf) label() string { return show(l.Name) }
 
-func limitsOf(results []*sim.Result) (all []limitOf) {
+func limitsOf(results []*result.Result) (all []limitOf) {
 	for _, r := range results {
 		for i := range r.Limits {
 			all = append(all, limitOf{&r.Limits[i], len(r.Limits) > 1})
@@ -36,9 +36,9 @@ func limitsOf(results []*sim.Result) (all []limitOf) {
 }
 
 // inTime returns the faults in the order in which they began, which numbers them.
-func inTime(r *sim.Result) []sim.FaultResult {
+func inTime(r *result.Result) []result.Fault {
 	faults := slices.Clone(r.Faults)
-	slices.SortStableFunc(faults, func(a, b sim.FaultResult) int { return cmp.Compare(a.FromMicros, b.FromMicros) })
+	slices.SortStableFunc(faults, func(a, b result.Fault) int { return cmp.Compare(a.FromMicros, b.FromMicros) })
 	return faults
 }
 
@@ -51,7 +51,7 @@ type SimRun struct {
 
 // SimHTML writes the results of a scenario as one HTML file, which needs nothing else.
 // Equal results have equal bytes.
-func SimHTML(w io.Writer, results []*sim.Result, ran SimRun) error {
+func SimHTML(w io.Writer, results []*result.Result, ran SimRun) error {
 	if len(results) == 0 {
 		return errNoResults
 	}
@@ -83,7 +83,7 @@ const cornersText = "Behaviour that a run may come to. The checks have seen what
 
 // SimPlot draws the results of a scenario into a file, whose name ends in .png or .svg.
 // It replaces what is there.
-func SimPlot(path string, results []*sim.Result) error {
+func SimPlot(path string, results []*result.Result) error {
 	if len(results) == 0 {
 		return errNoResults
 	}
@@ -107,12 +107,12 @@ func SimPlot(path string, results []*sim.Result) error {
 }
 
 // resultCharts are the pictures of one result.
-func resultCharts(r *sim.Result, faults []sim.FaultResult) []*chart.Chart {
+func resultCharts(r *result.Result, faults []result.Fault) []*chart.Chart {
 	var all []*chart.Chart
 	if len(r.Series.Offered) > 0 {
 		all = append(all, overTime(r, faults))
 	}
-	for _, l := range limitsOf([]*sim.Result{r}) {
+	for _, l := range limitsOf([]*result.Result{r}) {
 		if len(l.Curve) > 1 {
 			all = append(all, arrivalCurve(l))
 		}
@@ -129,7 +129,7 @@ func resultCharts(r *sim.Result, faults []sim.FaultResult) []*chart.Chart {
 	return all
 }
 
-func requests(results []*sim.Result) string {
+func requests(results []*result.Result) string {
 	t := &results[0].Totals
 	if len(results) == 1 {
 		return fmt.Sprintf("%s, %s with repeats", Count(t.Arrivals, "arrival"), Count(t.Attempts, "attempt"))
@@ -145,7 +145,7 @@ func requests(results []*sim.Result) string {
 }
 
 // specs says what the limits of a result are.
-func specs(r *sim.Result) (all []string) {
+func specs(r *result.Result) (all []string) {
 	for _, l := range r.Limits {
 		text := l.Spec
 		if len(r.Limits) > 1 {
@@ -156,7 +156,7 @@ func specs(r *sim.Result) (all []string) {
 	return all
 }
 
-func simVerdict(results []*sim.Result, differs int) *verdict {
+func simVerdict(results []*result.Result, differs int) *verdict {
 	violated, missed := 0, 0
 	for _, r := range results {
 		if r.Failure != nil {
@@ -180,7 +180,7 @@ func simVerdict(results []*sim.Result, differs int) *verdict {
 }
 
 // failures tells the story of each violation.
-func (p *page) failures(results []*sim.Result) error {
+func (p *page) failures(results []*result.Result) error {
 	for _, r := range results {
 		f := r.Failure
 		if f == nil {

@@ -5,39 +5,39 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/result"
 )
 
 // hostile is a name as a stranger may choose it.
 const hostile = "<script>alert(1)</script>\"'&\x1b[2J\u202e"
 
 // madeUp are results in which every field has something to show.
-func madeUp() []*sim.Result {
+func madeUp() []*result.Result {
 	five, zero := int64(5), int64(0)
-	var all []*sim.Result
+	var all []*result.Result
 	for i, name := range []string{"gcra", "fixed window"} {
 		n := int64(i + 1)
-		r := &sim.Result{
+		r := &result.Result{
 			Scenario: "made up", About: "Of everything something.", Seed: 7, Limit: name, DurationMicros: 60_000_000, EndMicros: 70_000_000,
 			Digest: "0123456789abcdef", Events: 40_000 * n,
-			Totals: sim.Counts{Arrivals: 10_000, Attempts: 12_000 * n, OfferedUnits: 13_000 * n, Admitted: 9_000, AdmittedUnits: 9_500, Denied: 2_500,
+			Totals: result.Counts{Arrivals: 10_000, Attempts: 12_000 * n, OfferedUnits: 13_000 * n, Admitted: 9_000, AdmittedUnits: 9_500, Denied: 2_500,
 				Degraded: 30, Errors: 200, Unknown: 100, Throttled: 150, GaveUp: 700, Open: 50},
-			Traffic: []sim.TrafficResult{{Name: "users", BadLines: 3, FirstBad: "line 4: cost is negative"}, {Name: "robot"}},
-			Faults: []sim.FaultResult{
+			Traffic: []result.Traffic{{Name: "users", BadLines: 3, FirstBad: "line 4: cost is negative"}, {Name: "robot"}},
+			Faults: []result.Fault{
 				{Kind: "failover", FromMicros: 30_000_000, ToMicros: 31_000_000, UntilMicros: 35_000_000, OverUnits: 40, FalselyDeniedUnits: 3},
 				{Kind: "loss", FromMicros: 10_000_000, ToMicros: 20_000_000, UntilMicros: 24_000_000},
 				{Kind: "eviction", FromMicros: 30_500_000, ToMicros: 30_500_000, UntilMicros: 30_500_000},
 			},
-			Limits: []sim.LimitResult{{
+			Limits: []result.Limit{{
 				Name: name, Spec: "gcra:100/1s,burst=20", Executed: 11_000, ExecutedAllowed: 9_000, ExecutedUnits: 9_500, Keys: 50,
 				OverUnits: 40, OverBoundUnits: 60, OverMicros: 31_000_000, OverKey: "key-1",
-				Worst: sim.Worst{WindowMicros: 1_000_000, Units: 160, LimitUnits: 100, BoundUnits: 119, AtMicros: 31_000_000, Key: "key-1"},
+				Worst: result.Worst{WindowMicros: 1_000_000, Units: 160, LimitUnits: 100, BoundUnits: 119, AtMicros: 31_000_000, Key: "key-1"},
 			}},
-			Fairness: sim.Fairness{JainMillionths: 912_345, Keys: 50, Top: []sim.Client{
+			Fairness: result.Fairness{JainMillionths: 912_345, Keys: 50, Top: []result.Client{
 				{Key: "key-1", Attempts: 900, OfferedUnits: 1_000, AdmittedUnits: 400}, {Key: "key-2", Attempts: 80, OfferedUnits: 80, AdmittedUnits: 80}}},
-			RetryAfter: sim.RetryAfter{Told: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
-			Goals:      []sim.Goal{{Name: "reply lost", Count: 12}, {Name: "false denial"}},
-			Expected:   []sim.Expected{{Limit: name, Metric: "over_units", Max: &zero, Value: 40}, {Limit: name, Metric: "denied", Min: &five, Value: 2_500, Met: true}},
+			RetryAfter: result.RetryAfter{Told: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
+			Goals:      []result.Goal{{Name: "reply lost", Count: 12}, {Name: "false denial"}},
+			Expected:   []result.Expected{{Limit: name, Metric: "over_units", Max: &zero, Value: 40}, {Limit: name, Metric: "denied", Min: &five, Value: 2_500, Met: true}},
 		}
 		for j := range int64(60) {
 			r.Series.Offered = append(r.Series.Offered, 200+j*j%97)
@@ -48,21 +48,21 @@ func madeUp() []*sim.Result {
 		}
 		r.Series.BucketMicros = 1_000_000
 		for length := int64(10); length <= 4_000_000; length *= 2 {
-			r.Limits[0].Curve = append(r.Limits[0].Curve, sim.CurvePoint{Micros: length, Units: 1 + length/15_000, BoundUnits: 20 + length/10_000 - length/1_000_000*60})
+			r.Limits[0].Curve = append(r.Limits[0].Curve, result.CurvePoint{Micros: length, Units: 1 + length/15_000, BoundUnits: 20 + length/10_000 - length/1_000_000*60})
 		}
 		for j, bound := range []int64{0, 1_000, 2_000, 5_000, 10_000, -1} {
-			r.Waits = append(r.Waits, sim.WaitBucket{UpToMicros: bound, Count: int64(1000 >> j)})
+			r.Waits = append(r.Waits, result.WaitBucket{UpToMicros: bound, Count: int64(1000 >> j)})
 		}
 		all = append(all, r)
 	}
-	all[1].Failure = &sim.Failure{
+	all[1].Failure = &result.Failure{
 		Scenario: "made up", Seed: 7, Limit: "fixed window", Rule: "admission", Text: "7 units above the limit", Micros: 31_000_000, Event: 1234,
 		Columns: "number what key", Last: []string{"1233 asked " + hostile, "1234 decided key-1"},
 	}
 	return all
 }
 
-func simHTML(t *testing.T, results []*sim.Result) string {
+func simHTML(t *testing.T, results []*result.Result) string {
 	t.Helper()
 	var b strings.Builder
 	if err := SimHTML(&b, results, SimRun{Store: "memory://", Command: "weir sim --seed 7 made-up.yaml"}); err != nil {
@@ -111,7 +111,7 @@ func TestSimVerdict(t *testing.T) {
 		r.Failure, r.Expected = nil, nil
 	}
 	missed := madeUp()[:1]
-	for want, results := range map[string][]*sim.Result{
+	for want, results := range map[string][]*result.Result{
 		`<p class="verdict good">No rule was violated</p>`:                        good,
 		`<p class="verdict bad">No rule was violated. Not met: 1 expectation</p>`: missed,
 		`<p class="verdict bad">A rule was violated in 1 of 2 runs</p>`:           madeUp(),
@@ -131,8 +131,8 @@ func TestSimPageSaysWhereCallersWaited(t *testing.T) {
 }
 
 func TestSimPageOfAnEmptyRun(t *testing.T) {
-	r := &sim.Result{Scenario: "nothing", Limit: "a", Limits: []sim.LimitResult{{Name: "a", Spec: "gcra:1/1s"}}}
-	got := simHTML(t, []*sim.Result{r})
+	r := &result.Result{Scenario: "nothing", Limit: "a", Limits: []result.Limit{{Name: "a", Spec: "gcra:1/1s"}}}
+	got := simHTML(t, []*result.Result{r})
 	checkPage(t, got)
 	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
 		t.Error("a number that is none")
@@ -144,7 +144,7 @@ func TestSimPageOfLimitsTogether(t *testing.T) {
 	second := r.Limits[0]
 	second.Name = "second"
 	r.Limits = append(r.Limits, second)
-	got := simHTML(t, []*sim.Result{r})
+	got := simHTML(t, []*result.Result{r})
 	checkPage(t, got)
 	for _, want := range []string{"any interval of a length, gcra</h3>", "any interval of a length, second</h3>", ">second: gcra:100/1s,<wbr>burst=20<"} {
 		if !strings.Contains(got, want) {
@@ -154,7 +154,7 @@ func TestSimPageOfLimitsTogether(t *testing.T) {
 }
 
 func TestSimPageOfSixteenLimits(t *testing.T) {
-	var results []*sim.Result
+	var results []*result.Result
 	for i := range 16 {
 		r := madeUp()[0]
 		r.Limit = fmt.Sprintf("limit %d", i)

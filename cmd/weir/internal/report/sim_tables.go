@@ -5,11 +5,11 @@ import (
 	"strconv"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
-	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/result"
 )
 
 // sideBySide adds what can be compared between results and between limits.
-func (p *page) sideBySide(results []*sim.Result) error {
+func (p *page) sideBySide(results []*result.Result) error {
 	limits := limitsOf(results)
 	s := section{Title: "Side by side", Tables: []table{callers(results), limitTable(limits)}}
 	if len(limits) == 1 {
@@ -22,39 +22,39 @@ func (p *page) sideBySide(results []*sim.Result) error {
 }
 
 // callers is what callers saw, a column for each result.
-func callers(results []*sim.Result) table {
+func callers(results []*result.Result) table {
 	t := table{Title: "What callers saw", Head: []string{"number"}}
 	for _, r := range results {
 		t.Head = append(t.Head, show(r.Limit))
 	}
 	var all rows
-	row := func(name string, of func(*sim.Result) cell) { addRow(&all, name, results, of) }
-	counted := func(name string, of func(*sim.Counts) int64) {
-		row(name, func(r *sim.Result) cell { return number(of(&r.Totals)) })
+	row := func(name string, of func(*result.Result) cell) { addRow(&all, name, results, of) }
+	counted := func(name string, of func(*result.Counts) int64) {
+		row(name, func(r *result.Result) cell { return number(of(&r.Totals)) })
 	}
-	counted("requests", func(c *sim.Counts) int64 { return c.Arrivals })
-	counted("attempts", func(c *sim.Counts) int64 { return c.Attempts })
-	counted("units offered", func(c *sim.Counts) int64 { return c.OfferedUnits })
-	counted("admitted", func(c *sim.Counts) int64 { return c.Admitted })
-	row("of requests", func(r *sim.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
-	counted("units admitted", func(c *sim.Counts) int64 { return c.AdmittedUnits })
-	counted("denied", func(c *sim.Counts) int64 { return c.Denied })
-	counted("degraded", func(c *sim.Counts) int64 { return c.Degraded })
-	counted("errors", func(c *sim.Counts) int64 { return c.Errors })
-	counted("unknown", func(c *sim.Counts) int64 { return c.Unknown })
-	counted("throttled", func(c *sim.Counts) int64 { return c.Throttled })
-	counted("gave up", func(c *sim.Counts) int64 { return c.GaveUp })
-	counted("waiting at the end", func(c *sim.Counts) int64 { return c.Waiting })
-	row("repeats per success", func(r *sim.Result) cell {
+	counted("requests", func(c *result.Counts) int64 { return c.Arrivals })
+	counted("attempts", func(c *result.Counts) int64 { return c.Attempts })
+	counted("units offered", func(c *result.Counts) int64 { return c.OfferedUnits })
+	counted("admitted", func(c *result.Counts) int64 { return c.Admitted })
+	row("of requests", func(r *result.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
+	counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
+	counted("denied", func(c *result.Counts) int64 { return c.Denied })
+	counted("degraded", func(c *result.Counts) int64 { return c.Degraded })
+	counted("errors", func(c *result.Counts) int64 { return c.Errors })
+	counted("unknown", func(c *result.Counts) int64 { return c.Unknown })
+	counted("throttled", func(c *result.Counts) int64 { return c.Throttled })
+	counted("gave up", func(c *result.Counts) int64 { return c.GaveUp })
+	counted("waiting at the end", func(c *result.Counts) int64 { return c.Waiting })
+	row("repeats per success", func(r *result.Result) cell {
 		if r.Totals.Admitted == 0 {
 			return right("–")
 		}
 		return right(fmt.Sprintf("%.2f", float64(r.Totals.Attempts-r.Totals.Arrivals)/float64(r.Totals.Admitted)))
 	})
-	row("fairness (Jain)", func(r *sim.Result) cell { return right(jain(r)) })
-	row("keys", func(r *sim.Result) cell { return number(r.Fairness.Keys) })
+	row("fairness (Jain)", func(r *result.Result) cell { return right(jain(r)) })
+	row("keys", func(r *result.Result) cell { return number(r.Fairness.Keys) })
 	wait := func(name string, percent int64) {
-		row(name, func(r *sim.Result) cell {
+		row(name, func(r *result.Result) cell {
 			var sum int64
 			for _, b := range r.Waits {
 				sum += b.Count
@@ -64,17 +64,17 @@ func callers(results []*sim.Result) table {
 	}
 	wait("wait of half", 50)
 	wait("wait of 99 %", 99)
-	row("RetryAfter: told", func(r *sim.Result) cell { return number(r.RetryAfter.Told) })
-	row("RetryAfter: kept, and admitted", func(r *sim.Result) cell { return number(r.RetryAfter.Kept) })
-	row("RetryAfter: came back too early, and denied", func(r *sim.Result) cell { return number(r.RetryAfter.Early) })
-	row("RetryAfter off by", func(r *sim.Result) cell {
+	row("RetryAfter: told", func(r *result.Result) cell { return number(r.RetryAfter.Told) })
+	row("RetryAfter: kept, and admitted", func(r *result.Result) cell { return number(r.RetryAfter.Kept) })
+	row("RetryAfter: came back too early, and denied", func(r *result.Result) cell { return number(r.RetryAfter.Early) })
+	row("RetryAfter off by", func(r *result.Result) cell {
 		n := r.RetryAfter.MaxErrorMicros
 		c := number(n)
 		c.Text = unbroken(chart.Duration(n))
 		return c
 	})
-	row("events", func(r *sim.Result) cell { return number(r.Events) })
-	row("their digest", func(r *sim.Result) cell { return cell{Text: r.Digest, Class: hash} })
+	row("events", func(r *result.Result) cell { return number(r.Events) })
+	row("their digest", func(r *result.Result) cell { return cell{Text: r.Digest, Class: hash} })
 	t.Rows = all
 	return t
 }
@@ -111,7 +111,7 @@ func limitTable(limits []limitOf) table {
 }
 
 // expectations is what the scenario expected, and what came of it.
-func expectations(results []*sim.Result) table {
+func expectations(results []*result.Result) table {
 	t := table{Title: "What the scenario expects", Head: []string{"number", "limit", "at least", "at most", "it was", "outcome"}}
 	bound := func(n *int64) cell {
 		if n == nil {
@@ -132,7 +132,7 @@ func expectations(results []*sim.Result) table {
 }
 
 // resultTables are the tables of one result.
-func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
+func resultTables(r *result.Result, faults []result.Fault) []table {
 	var all []table
 	if len(faults) > 0 {
 		all = append(all, faultTable(faults))
@@ -150,37 +150,37 @@ func resultTables(r *sim.Result, faults []sim.FaultResult) []table {
 }
 
 // faultTable is what happened in the time of each fault, a column for each.
-func faultTable(faults []sim.FaultResult) table {
+func faultTable(faults []result.Fault) table {
 	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"number"}}
 	for i, f := range faults {
 		t.Head = append(t.Head, strconv.Itoa(i+1)+" "+f.Kind)
 	}
 	var all rows
-	row := func(name string, of func(sim.FaultResult) cell) { addRow(&all, name, faults, of) }
-	moment := func(name string, of func(sim.FaultResult) int64) {
-		row(name, func(f sim.FaultResult) cell { return right(chart.Duration(of(f))) })
+	row := func(name string, of func(result.Fault) cell) { addRow(&all, name, faults, of) }
+	moment := func(name string, of func(result.Fault) int64) {
+		row(name, func(f result.Fault) cell { return right(chart.Duration(of(f))) })
 	}
-	counted := func(name string, of func(sim.FaultResult) int64) {
-		row(name, func(f sim.FaultResult) cell { return number(of(f)) })
+	counted := func(name string, of func(result.Fault) int64) {
+		row(name, func(f result.Fault) cell { return number(of(f)) })
 	}
-	moment("from", func(f sim.FaultResult) int64 { return f.FromMicros })
-	moment("to", func(f sim.FaultResult) int64 { return f.ToMicros })
-	moment("acts until", func(f sim.FaultResult) int64 { return f.UntilMicros })
-	counted("attempts", func(f sim.FaultResult) int64 { return f.Attempts })
-	counted("admitted", func(f sim.FaultResult) int64 { return f.Admitted })
-	counted("denied", func(f sim.FaultResult) int64 { return f.Denied })
-	counted("degraded", func(f sim.FaultResult) int64 { return f.Degraded })
-	counted("errors", func(f sim.FaultResult) int64 { return f.Errors })
-	counted("unknown", func(f sim.FaultResult) int64 { return f.Unknown })
-	counted("over-admitted", func(f sim.FaultResult) int64 { return f.OverUnits })
-	counted("false denials", func(f sim.FaultResult) int64 { return f.FalseDenials })
-	counted("units falsely denied", func(f sim.FaultResult) int64 { return f.FalselyDeniedUnits })
-	counted("units forgotten", func(f sim.FaultResult) int64 { return f.ForgottenUnits })
+	moment("from", func(f result.Fault) int64 { return f.FromMicros })
+	moment("to", func(f result.Fault) int64 { return f.ToMicros })
+	moment("acts until", func(f result.Fault) int64 { return f.UntilMicros })
+	counted("attempts", func(f result.Fault) int64 { return f.Attempts })
+	counted("admitted", func(f result.Fault) int64 { return f.Admitted })
+	counted("denied", func(f result.Fault) int64 { return f.Denied })
+	counted("degraded", func(f result.Fault) int64 { return f.Degraded })
+	counted("errors", func(f result.Fault) int64 { return f.Errors })
+	counted("unknown", func(f result.Fault) int64 { return f.Unknown })
+	counted("over-admitted", func(f result.Fault) int64 { return f.OverUnits })
+	counted("false denials", func(f result.Fault) int64 { return f.FalseDenials })
+	counted("units falsely denied", func(f result.Fault) int64 { return f.FalselyDeniedUnits })
+	counted("units forgotten", func(f result.Fault) int64 { return f.ForgottenUnits })
 	t.Rows = all
 	return t
 }
 
-func clientTable(r *sim.Result) table {
+func clientTable(r *result.Result) table {
 	f := &r.Fairness
 	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), Count(f.Keys, "key"))
 	if n := int64(len(f.Top)); n == f.Keys {
@@ -199,32 +199,32 @@ func clientTable(r *sim.Result) table {
 }
 
 // trafficTable is what each traffic asked for and got, a column for each.
-func trafficTable(r *sim.Result) table {
+func trafficTable(r *result.Result) table {
 	t := table{Title: "Traffic", Head: []string{"number"}}
 	for _, c := range r.Traffic {
 		t.Head = append(t.Head, show(c.Name))
 	}
 	var all rows
-	row := func(name string, of func(sim.TrafficResult) int64) {
-		addRow(&all, name, r.Traffic, func(c sim.TrafficResult) cell { return number(of(c)) })
+	row := func(name string, of func(result.Traffic) int64) {
+		addRow(&all, name, r.Traffic, func(c result.Traffic) cell { return number(of(c)) })
 	}
-	row("requests", func(c sim.TrafficResult) int64 { return c.Arrivals })
-	row("attempts", func(c sim.TrafficResult) int64 { return c.Attempts })
-	row("units offered", func(c sim.TrafficResult) int64 { return c.OfferedUnits })
-	row("admitted", func(c sim.TrafficResult) int64 { return c.Admitted })
-	row("units admitted", func(c sim.TrafficResult) int64 { return c.AdmittedUnits })
-	row("denied", func(c sim.TrafficResult) int64 { return c.Denied })
-	row("degraded", func(c sim.TrafficResult) int64 { return c.Degraded })
-	row("errors", func(c sim.TrafficResult) int64 { return c.Errors })
-	row("unknown", func(c sim.TrafficResult) int64 { return c.Unknown })
-	row("throttled", func(c sim.TrafficResult) int64 { return c.Throttled })
-	row("gave up", func(c sim.TrafficResult) int64 { return c.GaveUp })
+	row("requests", func(c result.Traffic) int64 { return c.Arrivals })
+	row("attempts", func(c result.Traffic) int64 { return c.Attempts })
+	row("units offered", func(c result.Traffic) int64 { return c.OfferedUnits })
+	row("admitted", func(c result.Traffic) int64 { return c.Admitted })
+	row("units admitted", func(c result.Traffic) int64 { return c.AdmittedUnits })
+	row("denied", func(c result.Traffic) int64 { return c.Denied })
+	row("degraded", func(c result.Traffic) int64 { return c.Degraded })
+	row("errors", func(c result.Traffic) int64 { return c.Errors })
+	row("unknown", func(c result.Traffic) int64 { return c.Unknown })
+	row("throttled", func(c result.Traffic) int64 { return c.Throttled })
+	row("gave up", func(c result.Traffic) int64 { return c.GaveUp })
 	t.Rows = all
 	return t
 }
 
 // traceTable is what of the traces was no request of the run.
-func traceTable(r *sim.Result) table {
+func traceTable(r *result.Result) table {
 	t := table{Title: "Traces", Head: []string{"trace of", "left out", "bad lines", "the first"}}
 	for _, c := range r.Traffic {
 		if c.BadLines > 0 || c.LeftOut > 0 {
@@ -235,7 +235,7 @@ func traceTable(r *sim.Result) table {
 }
 
 // cornerTable is how often each corner was seen, a column for each result.
-func cornerTable(results []*sim.Result) table {
+func cornerTable(results []*result.Result) table {
 	t := table{Title: "Corners", Head: []string{"corner"}}
 	for _, r := range results {
 		t.Head = append(t.Head, show(r.Limit))

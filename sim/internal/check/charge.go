@@ -1,0 +1,151 @@
+package check
+
+import (
+	"math"
+
+	"github.com/weirgo/weir/internal/exact"
+	"github.com/weirgo/weir/sim/result"
+)
+
+// charge charges a slot with what the server committed.
+func (c *Checker) charge(s *Slot, at, cost int64) {
+	l := s.Limit
+	if !s.lossy && s.model.Delay(at) > 0 {
+		c.Goals[Queued]++
+	}
+	s.chargeModels(at, c.Epoch+c.Now, cost)
+	units, full := s.model.Excess()
+	if full {
+		c.Goals[CurveReached]++
+	}
+	if units > s.forgotten {
+		if explained := s.forgotten + c.clockSlack(s, s.losses); units > explained {
+			c.Fail(Admission, "%d units more than the limit were charged, and %d are explained by what was lost", units, explained)
+		}
+	}
+	if units > 0 && units == s.forgotten {
+		c.Goals[BoundReached]++
+	}
+	if !s.charged {
+		s.charged = true
+		l.Result.Keys++
+	}
+	AddUnits(&l.Result.ExecutedUnits, cost)
+	c.fraction(s)
+	c.admitted(s, cost, false)
+}
+
+// AdmittedWithout measures an admission that a failure mode made without the server.
+func (c *Checker) AdmittedWithout(s *Slot, cost int64) {
+	c.Goals[FallbackAdmitted]++
+	c.admitted(s, cost, true)
+}
+
+// admitted measures an admission in true time.
+func (c *Checker) admitted(s *Slot, cost int64, without bool) {
+	l := s.Limit
+	if in := s.window.add(&l.curve, c.Now, cost); in > l.curve.worst.Units {
+		l.curve.worst.Units, l.curve.worst.AtMicros, l.curve.worst.Key = in, c.Now, s.Key
+		s.window.follow(&l.curve, c.Now)
+	}
+	units, bound := int64(0), s.forgotten
+	if s.trueTime == nil {
+		units, _ = s.model.Excess()
+	} else {
+		units, bound = c.measure(s, cost, without)
+	}
+	if units == 0 {
+		return
+	}
+	if units > l.Result.OverUnits {
+		l.Result.OverUnits, l.Result.OverMicros, l.Result.OverKey = units, c.Now, s.Key
+		s.window.follow(&l.curve, c.Now)
+	}
+	l.Result.OverBoundUnits = max(l.Result.OverBoundUnits, bound)
+	for _, f := range c.Faulty {
+		f.OverUnits = max(f.OverUnits, units)
+	}
+}
+
+// measure charges the model of true time, and returns the excess and what explains it.
+func (c *Checker) measure(s *Slot, cost int64, without bool) (units, bound int64) {
+	now := c.Epoch + c.Now
+	if s.trueTime.Fresh(now) {
+		s.trueForgotten, s.trueLosses, s.without = s.forgotten, s.losses, 0
+	}
+	if without {
+		s.without += cost
+	}
+	s.trueTime.Charge(now, cost)
+	units, _ = s.trueTime.Excess()
+	bound = s.trueForgotten + s.without + c.clockSlack(s, 1+s.trueLosses)
+	if s.without > 0 && s.charged {
+		c.Goals[BothAdmitted]++
+	}
+	if units > bound {
+		c.Fail(TrueTime, "%d units more than the limit were admitted in true time, and %d are explained: %d lost, %d admitted without the server, clocks off by %d µs",
+			units, bound, s.trueForgotten, s.without, c.latest-c.earliest)
+	}
+	return units, bound
+}
+
+// Forgotten notes that the server has lost units of a slot, at most its capacity.
+func (c *Checker) Forgotten(s *Slot, units int64) {
+	if !s.charged {
+		return
+	}
+	s.lossy, s.retryAt, s.freshAt = true, 0, 0
+	if units <= 0 {
+		return
+	}
+	c.Goals[StateForgotten]++
+	c.Goals[ForgottenDenied] += One(s.denied)
+	units = min(units, s.Limit.Capacity)
+	s.forgotten += units
+	s.losses++
+	s.trueForgotten += units
+	s.trueLosses++
+	AddUnits(&s.Limit.Result.ForgottenUnits, units)
+	for _, f := range c.Faulty {
+		AddUnits(&f.ForgottenUnits, units)
+	}
+	e := c.Journal.Next(Forgotten, c.Now, -1)
+	e.Limit, e.Key, e.Cost = s.Limit.Index, s.Key, units
+	c.Journal.Add(e, s.Hash)
+}
+
+// clockSlack returns how many more units clocks explain that are off by different
+// lengths of time: a state remembers the latest instant, and a state that starts anew
+// does not, so that the whole difference may pass once more, as many times.
+func (c *Checker) clockSlack(s *Slot, times int64) int64 {
+	off := c.latest - c.earliest
+	if off == 0 {
+		return 0
+	}
+	const most = math.MaxInt64 / 4 // sums with it must not overflow
+	return min(exact.Product(s.Limit.Slack(off), times).Floor(1), most)
+}
+
+// noteClock notes how far the clocks that decide are off.
+func (c *Checker) noteClock(at int64) {
+	off := at - c.Epoch - c.Now
+	if c.LastAt == 0 {
+		c.latest, c.earliest = off, off
+	}
+	c.latest, c.earliest = max(c.latest, off), min(c.earliest, off)
+	c.LastAt = max(c.LastAt, at)
+}
+
+// Sum returns the result of a limit, and counts the goals that its worst window meets.
+func (c *Checker) Sum(l *Limit) result.Limit {
+	r := l.Result
+	r.Worst = l.curve.worst
+	r.CurveKeys, r.CurveOf, r.CurveLate = l.curve.followed, l.curve.all, l.curve.late
+	for i, length := range l.curve.lengths {
+		r.Curve = append(r.Curve, result.CurvePoint{Micros: length, Units: l.curve.most[i], BoundUnits: l.Bound(length)})
+	}
+	if g, known := worstGoals[l.Kind]; known && r.Worst.Units == r.Worst.BoundUnits {
+		c.Goals[g]++
+	}
+	return r
+}

@@ -1,0 +1,181 @@
+package check
+
+import (
+	"strconv"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/model"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
+)
+
+// Limit is one limit of a run.
+type Limit struct {
+	*model.Limit
+	Index     int32
+	Name      string
+	Algorithm algorithm.Algorithm
+	Result    result.Limit
+	// Groups are the slots that keys share; empty where each key has its own.
+	Groups []*Slot
+
+	curve    curve
+	retained int64 // slots that are never forgotten
+}
+
+// NewLimit returns a limit of a run of that duration in µs.
+func NewLimit(index int, l scenario.Limit, duration int64) (*Limit, error) {
+	a, err := algorithm.ParseSpec(l.Spec)
+	if err != nil {
+		return nil, err
+	}
+	m, err := model.New(a)
+	if err != nil {
+		return nil, err
+	}
+	return &Limit{
+		Limit: m, Index: int32(index), Name: l.Name, Algorithm: a,
+		Result: result.Limit{Name: l.Name, Spec: l.Spec},
+		Groups: make([]*Slot, l.Groups), curve: newCurve(m, duration),
+	}, nil
+}
+
+// Slot is what the checker knows of one state of the server.
+type Slot struct {
+	Limit *Limit
+	Key   string
+	Hash  uint64
+
+	model model.Model
+	// delivered is charged only with the charges whose answer reached its caller. Where
+	// byTrueTime is set it goes by true time, as with clocks that are right. nil is the
+	// same as model.
+	delivered  model.Model
+	byTrueTime bool
+	// lossy reports whether the server has forgotten a part of what model holds.
+	lossy bool
+	// forgotten is how many units the server has forgotten, which may so be admitted
+	// once more; losses is how often that happened.
+	forgotten, losses int64
+
+	// retryAt is the instant from which a cost of retryCost was told to be admitted, if
+	// nothing else is; 0 is none.
+	retryAt, retryCost int64
+	// freshAt is the instant at which the slot was told to be fresh; 0 is unknown.
+	freshAt   int64
+	last      int64 // the latest instant of a decision
+	denied    bool  // the last decision
+	fractions int8  // charges in a row that left a fraction of a µs
+
+	// trueTime measures what was admitted with and without the server, in true time;
+	// nil where that cannot differ. trueForgotten and trueLosses are forgotten and losses
+	// for it, and without the units that failure modes admitted.
+	trueTime                           model.Model
+	trueForgotten, trueLosses, without int64
+	charged                            bool
+
+	window   window
+	retained bool // it is never forgotten
+}
+
+// maxRetained is how many slots of a limit are never forgotten: the slots of keys that
+// come first.
+const maxRetained = 16
+
+// SlotOf returns the slot of a new key: its own, or the one that its group shares.
+func (c *Checker) SlotOf(l *Limit, key string, hash uint64) *Slot {
+	if len(l.Groups) == 0 {
+		return c.newSlot(l, key, hash)
+	}
+	i := hash % uint64(len(l.Groups))
+	if l.Groups[i] == nil {
+		name := "group-" + strconv.FormatUint(i, 10)
+		l.Groups[i] = c.newSlot(l, name, Hash(name))
+	}
+	return l.Groups[i]
+}
+
+func (c *Checker) newSlot(l *Limit, key string, hash uint64) *Slot {
+	s := &Slot{Limit: l, Key: key, Hash: hash, model: l.Start(), window: l.curve.back(key), retained: l.retained < maxRetained}
+	l.retained += One(s.retained)
+	if c.Measure {
+		s.trueTime = l.StartTrueTime(c.ClocksVary)
+	}
+	if c.ClocksVary && !l.Aligned {
+		s.delivered, s.byTrueTime = l.Start(), true
+	}
+	return s
+}
+
+// AtRest reports whether nothing of a client's own slot counts any more.
+func (c *Checker) AtRest(s *Slot) bool {
+	if len(s.Limit.Groups) > 0 {
+		return true // it is not the client's own
+	}
+	at := c.Reading()
+	return !s.retained && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
+		(s.trueTime == nil || s.trueTime.Fresh(c.Epoch+c.Now)) && s.window.before(c.Now-s.Limit.Period)
+}
+
+// Forget is called before a client's slot is dropped: what it was admitted may still
+// count for the curve.
+func (s *Slot) Forget() {
+	if len(s.Limit.Groups) == 0 {
+		s.Limit.curve.keep(&s.window, s.Key)
+	}
+}
+
+// Debt returns how many units would be lost with a slot.
+func (c *Checker) Debt(s *Slot) int64 {
+	switch {
+	case !s.charged:
+		return 0
+	case c.ClocksVary:
+		return s.Limit.Capacity
+	}
+	return s.model.Debt(c.Reading())
+}
+
+// chargeModels charges the models, at an instant of the decision and of true time. What
+// the server has lost explains nothing any more once the slot was fresh. That is seen
+// here and not when it becomes fresh: until this charge the clock might have gone back.
+func (s *Slot) chargeModels(at, now, cost int64) {
+	if s.lossy && s.model.Fresh(at) {
+		s.lossy, s.forgotten, s.losses = false, 0, 0
+	}
+	switch {
+	case s.delivered == nil:
+	case s.byTrueTime:
+		s.delivered.Charge(now, cost)
+	case s.model.Fresh(at) && s.delivered.Fresh(at):
+		s.delivered = nil
+	default:
+		s.delivered.Charge(at, cost)
+	}
+	s.model.Charge(at, cost)
+}
+
+// Undelivered notes that the answer to a charge will never reach its caller; now is the
+// instant of true time.
+func (s *Slot) Undelivered(at, now, cost int64) {
+	if s.byTrueTime {
+		at = now
+	}
+	if s.delivered == nil {
+		s.delivered = s.model.Clone()
+	}
+	s.delivered.Refund(at, cost)
+}
+
+// falselyDenied reports whether a denial would have been an admission without the
+// charges whose answers were not delivered. Then it is one in delivered.
+func (s *Slot) falselyDenied(at, now, cost int64) bool {
+	if s.byTrueTime {
+		at = now
+	}
+	if s.delivered == nil || !s.delivered.Room(at, cost) {
+		return false
+	}
+	s.delivered.Charge(at, cost)
+	return true
+}

@@ -1,0 +1,154 @@
+// Package model computes what a limit means for one slot, from the definition of the
+// limit and apart from package algorithm: it is the reference that the simulator
+// compares every decision with.
+package model
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/exact"
+)
+
+// Model is the state of one slot. It is charged with everything that was admitted, also
+// beyond the limit, so that it can tell the excess. Instants are the instants of the
+// decisions. Costs for Room and Retry are from 1 to the capacity.
+type Model interface {
+	// Room reports whether the limit has room for a cost.
+	Room(at, cost int64) bool
+	// Retry returns after how many µs it would have room; Room has returned false.
+	Retry(at, cost int64) int64
+	// Delay returns how many µs an admission waits for its turn.
+	Delay(at int64) int64
+	// Charge takes a cost.
+	Charge(at, cost int64)
+	// Excess returns by how many units the charges exceed the bound of the limit, right
+	// after a charge; full reports whether they just reach it.
+	Excess() (units int64, full bool)
+	// Debt returns how many units still count at an instant, or a little more.
+	Debt(at int64) int64
+	// Fresh reports whether no charge counts any more.
+	Fresh(at int64) bool
+	// Refund takes back a cost that was charged at an instant.
+	Refund(charged, cost int64)
+	// Clone returns an independent copy.
+	Clone() Model
+}
+
+// Limit is a limit as the simulator needs it.
+type Limit struct {
+	Kind     string
+	Units    int64 // of the rate
+	Period   int64 // µs
+	Capacity int64
+	Full     int64 // µs from the largest debt to fresh
+	Aligned  bool  // it counts in windows that are aligned to the clock
+
+	name  string // of the family
+	rate  rate
+	spec  algorithm.Spec
+	bound func(algorithm.Spec, time.Duration) int64
+	kind  kind
+}
+
+// kind is how the models of a kind are made.
+type kind struct {
+	start func(*Limit) Model
+	// full is the time from the largest debt to fresh, in µs.
+	full func(*Limit) int64
+	// slack returns how many more units pass where clocks differ by off µs.
+	slack func(l *Limit, off int64) int64
+}
+
+var (
+	bucketKind = kind{
+		func(l *Limit) Model { return l.bucket(l.Capacity) },
+		func(l *Limit) int64 { return exact.Product(l.Capacity, l.rate.per).Ceil(l.rate.units) },
+		rateSlack,
+	}
+	fixedKind   = kind{func(l *Limit) Model { return &fixed{limit: l} }, func(l *Limit) int64 { return l.Period }, windowSlack}
+	logKind     = kind{func(l *Limit) Model { return &log{limit: l} }, func(l *Limit) int64 { return l.Period }, windowSlack}
+	counterKind = kind{newCounter, func(l *Limit) int64 { return 2 * l.Period }, rateSlack}
+	oracleKind  = kind{newGeneric, fullByOracle, boundSlack}
+)
+
+func rateSlack(l *Limit, off int64) int64 { return exact.Product(off, l.rate.units).Ceil(l.rate.per) }
+
+func windowSlack(l *Limit, off int64) int64 { return exact.Product(l.Units, off/l.Period+1).Floor(1) }
+
+func boundSlack(l *Limit, off int64) int64 { return l.Bound(off) }
+
+// kinds are the kinds with a model in whole numbers. Every other kind works through its
+// oracle.
+var kinds = map[string]kind{
+	algorithm.KindGCRA:           bucketKind,
+	algorithm.KindTokenBucket:    bucketKind,
+	algorithm.KindLeakyBucket:    bucketKind,
+	algorithm.KindFixedWindow:    fixedKind,
+	algorithm.KindSlidingLog:     logKind,
+	algorithm.KindSlidingCounter: counterKind,
+}
+
+// New returns the Limit of an algorithm. A kind without a family, and a kind without a
+// model and an oracle, is an error.
+func New(a algorithm.Algorithm) (*Limit, error) {
+	k, fast := kinds[a.Spec().Kind]
+	if !fast {
+		k = oracleKind
+	}
+	return newLimit(a, k)
+}
+
+func newLimit(a algorithm.Algorithm, k kind) (*Limit, error) {
+	spec := a.Spec()
+	family, known := algorithm.FamilyOf(spec.Kind)
+	if !known {
+		return nil, fmt.Errorf("sim: kind %q is not allowed: must be in algorithm.Families", spec.Kind)
+	}
+	l := &Limit{
+		Kind: spec.Kind, Units: spec.Params[0], Period: spec.Params[1], Capacity: spec.Params[0],
+		Aligned: family.Aligned, name: family.Name, spec: spec, bound: family.Bound, kind: k,
+	}
+	if family.Option != "" {
+		l.Capacity = spec.Params[2]
+	}
+	if _, fast := kinds[l.Kind]; !fast {
+		if _, err := oracleOf(family.Name); err != nil {
+			return nil, err
+		}
+	}
+	divisor := exact.GCD(l.Units, l.Period)
+	l.rate = rate{l.Units / divisor, l.Period / divisor}
+	l.Full = k.full(l)
+	return l, nil
+}
+
+// Start returns the model of a slot that was never used.
+func (l *Limit) Start() Model { return l.kind.start(l) }
+
+// StartTrueTime returns the model that measures admissions in true time. Where clocks
+// vary, aligned windows may begin at any instant.
+func (l *Limit) StartTrueTime(clocksVary bool) Model {
+	if clocksVary && l.Kind == algorithm.KindFixedWindow {
+		return l.bucket(2 * l.Units)
+	}
+	return l.Start()
+}
+
+// Bound returns the most units that the limit admits to one slot in a closed interval
+// of length µs; the largest int64 where no bound is stated.
+func (l *Limit) Bound(length int64) int64 {
+	if l.bound == nil {
+		return math.MaxInt64
+	}
+	return l.bound(l.spec, time.Duration(length)*time.Microsecond)
+}
+
+// Slack returns how many more units pass where the clocks of decisions differ by off
+// µs.
+func (l *Limit) Slack(off int64) int64 { return l.kind.slack(l, off) }
+
+// rate is units per µs, in lowest terms.
+type rate struct{ units, per int64 }

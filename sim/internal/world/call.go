@@ -1,0 +1,68 @@
+package world
+
+import (
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/batch"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/store"
+)
+
+// group is what one caller asks the server: ops that are decided all or nothing.
+type group struct {
+	batched   batch.Group[*group]
+	ops       []store.Op
+	slots     []*check.Slot
+	coroutine *coroutine // that waits for it
+
+	answered bool // the caller has gone on, with or without an answer
+	left     bool // it went without
+	executed bool
+	held     [1]store.Op // ops, of a single one
+
+	at        algorithm.Instant
+	committed bool
+	err       error
+}
+
+// leave lets the caller go on without an answer; now is the instant of true time.
+func (g *group) leave(now int64, err error) {
+	g.answered, g.left, g.err = true, true, err
+	if g.executed && g.committed {
+		undelivered(g.ops, g.slots, g.at, now)
+	}
+	g.coroutine.resume()
+}
+
+// undelivered notes for each slot that the answer to a commit never reaches its caller.
+func undelivered(ops []store.Op, slots []*check.Slot, at algorithm.Instant, now int64) {
+	for i := range ops {
+		if store.Changes(&ops[i]) {
+			slots[i].Undelivered(int64(at), now, ops[i].Request.Cost)
+		}
+	}
+}
+
+// call is groups that travel together, as one message there and one back.
+type call struct {
+	batch.Call[*group]
+	node    *node
+	life    int                     // of the server that received it
+	few     [3]*batch.Group[*group] // Groups, where there are not more
+	instant int64                   // on the clock of the node, when it was sent
+	done    bool                    // the node does not wait for it any more
+	refused bool
+}
+
+// The steps of a call on its way. They are the call itself under other names, so that
+// none has to be made.
+type (
+	delivery  call // of the request at the server
+	duplicate call // of the request, once more
+	execution call // at the server
+	response  call // at the node
+)
+
+func (d *delivery) happen(w *world)  { w.server.receive((*call)(d)) }
+func (d *duplicate) happen(w *world) { w.server.receiveAgain((*call)(d)) }
+func (e *execution) happen(w *world) { w.server.execute((*call)(e)) }
+func (r *response) happen(*world)    { r.node.receive((*call)(r)) }

@@ -1,0 +1,76 @@
+package world
+
+import (
+	"slices"
+
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/random"
+	"github.com/weirgo/weir/sim/internal/traffic"
+)
+
+// link is one direction between a node and the server.
+type link struct {
+	world *world
+	node  int32
+	delay traffic.Delay
+	draw  *random.Stream
+	last  int64 // when the latest message arrives that keeps its place
+	cut   int   // partitions
+	// Faults that act on it now, in their order.
+	loss, repeat, reorder faultList
+}
+
+// send sends a message on its way. duplicate is planned as well where the message is
+// duplicated; nil is a message that is not.
+func (l *link) send(message, duplicate action) {
+	w := l.world
+	took := l.delay(l.draw)
+	// All draw, whatever the outcome, so that one fault does not move the draws of
+	// another.
+	lost, late, again := l.loss.chosen(), l.reorder.chosen(), (*fault)(nil)
+	if duplicate != nil {
+		again = l.repeat.chosen()
+	}
+	if l.cut > 0 || lost != nil {
+		w.noteCall(check.Lost, l.node, 0)
+		if duplicate == nil {
+			w.Goals[check.ReplyLost]++
+		} else {
+			w.Goals[check.RequestLost]++
+		}
+		return
+	}
+	arrives := w.Now + took
+	if late != nil {
+		w.Goals[check.Reordered]++
+		arrives += late.draw.Uniform(1, max(1, micros(late.Delay)))
+	} else {
+		arrives = max(arrives, l.last)
+		l.last = arrives
+	}
+	w.queue.plan(arrives, message)
+	if again != nil {
+		w.queue.plan(arrives, duplicate)
+	}
+}
+
+// faultList is faults that act on a link.
+type faultList []*fault
+
+func (l *faultList) set(f *fault, on bool) {
+	if on {
+		*l = append(*l, f)
+	} else {
+		*l = slices.DeleteFunc(*l, func(g *fault) bool { return g == f })
+	}
+}
+
+// chosen draws for each of the faults and returns the first that strikes, or nil.
+func (l faultList) chosen() (hit *fault) {
+	for _, f := range l {
+		if f.draw.Millionths(int64(f.Rate)) && hit == nil {
+			hit = f
+		}
+	}
+	return hit
+}

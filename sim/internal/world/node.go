@@ -1,0 +1,226 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/batch"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/model"
+	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/sim/scenario"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+// node is a process that asks the server: the real Limiter or MultiLimiter, the real
+// batcher, and a clock.
+type node struct {
+	world *world
+	index int32
+	clock clock
+	down  int // crashes that last
+
+	limiter *weir.Limiter      // of a single limit
+	multi   *weir.MultiLimiter // of several
+	local   *localStore        // of the failure mode local; else nil
+
+	limits   batch.Limits
+	batcher  *batch.Batcher[*group]
+	next     *call // for the next batch
+	requests link
+	replies  link
+	callers  timeouts[*group]
+	calls    timeouts[*call]
+}
+
+// Errors of the simulated client.
+var (
+	errCrashed       = errors.New("sim: the node has crashed, and what it asked may be charged")
+	errCrashedBefore = errors.New("sim: the node has crashed before it sent anything")
+)
+
+func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
+	n := &node{world: w, index: int32(index)}
+	name := fmt.Sprintf("nodes/%d", index)
+	draw := w.streams.Stream(name + "/clock")
+	skew := micros(settings.Skew)
+	n.clock = clock{epoch: w.Epoch, off: draw.Uniform(-skew, skew), drift: draw.Uniform(-settings.Drift, settings.Drift)}
+	delay := traffic.NewDelay(w.scenario.Network.Delay)
+	back := delay
+	if w.scenario.Network.Reply != nil {
+		back = traffic.NewDelay(*w.scenario.Network.Reply)
+	}
+	n.requests = link{world: w, node: n.index, delay: delay, draw: w.streams.Stream(name + "/requests")}
+	n.replies = link{world: w, node: n.index, delay: back, draw: w.streams.Stream(name + "/replies")}
+	n.callers = timeouts[*group]{world: w, after: w.timeout, done: func(g *group) bool { return g.answered }, expire: n.expireCaller}
+	n.calls = timeouts[*call]{world: w, after: micros(settings.CallTimeout), done: func(c *call) bool { return c.done }, expire: n.expireCall}
+	inFlight := int(settings.InFlight)
+	n.limits = batch.Limits{Groups: int(settings.Share), Keys: 1000, InFlight: inFlight, Total: inFlight}
+	return n, n.boot()
+}
+
+// boot starts the process.
+func (n *node) boot() error {
+	w := n.world
+	n.batcher = batch.New[*group](n.limits)
+	opts := &weir.Options{OnFailure: w.mode}
+	if w.mode == weir.FailLocal {
+		n.local = &localStore{node: n, models: make(map[place]model.Model)}
+		inner, err := memorystore.New(&memorystore.Options{Clock: &n.local.clock})
+		if err != nil {
+			return fmt.Errorf("sim: local store: %w", err)
+		}
+		n.local.Store = inner
+		opts.Local = n.local
+	}
+	var err error
+	if w.together {
+		n.multi, err = weir.NewMultiLimiter(&remote{n}, opts)
+	} else {
+		n.limiter, err = weir.New(&remote{n}, named(w.Limits[0]), opts)
+	}
+	if err != nil {
+		return fmt.Errorf("sim: node: %w", err)
+	}
+	return nil
+}
+
+// named is a limit as a Limiter takes it.
+func named(l *check.Limit) weir.Limit { return weir.Limit{Name: l.Name, Algorithm: l.Algorithm} }
+
+// crash ends the process: its callers get an error, and its memory is lost.
+func (n *node) crash() error {
+	for _, g := range n.callers.drain() {
+		err := errCrashed
+		if !g.batched.Sent() {
+			err = errCrashedBefore
+		}
+		g.leave(n.world.trueInstant(), err)
+	}
+	for _, c := range n.calls.drain() {
+		c.done = true
+	}
+	if n.local != nil {
+		if err := n.local.Close(); err != nil {
+			return fmt.Errorf("sim: local store: %w", err)
+		}
+	}
+	return n.boot()
+}
+
+// decide runs an attempt through the code under test.
+func (n *node) decide(a *attempt) {
+	w := n.world
+	if w.together {
+		w.asks = w.asks[:0]
+		for i, l := range w.Limits {
+			w.asks = append(w.asks, named(l).ForN(a.client.slots[i].Key, a.cost))
+		}
+		r, err := n.multi.Take(context.Background(), w.asks...)
+		w.decidedTogether(a, &r, err)
+		return
+	}
+	d, err := n.limiter.AllowN(context.Background(), a.client.slots[0].Key, a.cost)
+	w.decided(a, &d, err)
+}
+
+// immediate reports whether an attempt is decided without waiting: messages take no time,
+// no fault acts on them, and no caller waits.
+func (n *node) immediate() bool {
+	w := n.world
+	return w.instant && w.disturbed == 0 && len(n.callers.left()) == 0
+}
+
+// ask starts an attempt.
+func (n *node) ask(a *attempt) {
+	a.node = n
+	if !n.immediate() {
+		n.world.start(a)
+		return
+	}
+	n.world.asking = a
+	n.decide(a)
+	n.world.asking = nil
+}
+
+// enqueue adds a group to the batcher, and sends the calls that may leave.
+func (n *node) enqueue(g *group) {
+	g.batched.Value = g
+	g.batched.Init(len(g.ops))
+	n.batcher.Enqueue("", &g.batched)
+	n.callers.add(g)
+	n.flush()
+}
+
+// flush sends the calls that may leave now.
+func (n *node) flush() {
+	w := n.world
+	for {
+		if n.next == nil {
+			n.next = w.calls.next()
+			n.next.Groups = n.next.few[:0]
+		}
+		c := n.next
+		if !n.batcher.Next(&c.Call) {
+			return
+		}
+		n.next = nil
+		c.node, c.instant = n, n.clock.read(w.Now)
+		if len(c.Groups) > 1 {
+			w.Goals[check.Shared]++
+		}
+		w.noteCall(check.Sent, n.index, len(c.Groups))
+		n.calls.add(c)
+		n.requests.send((*delivery)(c), (*duplicate)(c))
+	}
+}
+
+// receive takes the answer to a call.
+func (n *node) receive(c *call) {
+	w := n.world
+	if c.done {
+		w.Goals[check.LateReply]++
+		return
+	}
+	c.done = true
+	n.batcher.Done(&c.Call)
+	for _, b := range c.Groups {
+		g := b.Value
+		if g.left {
+			w.Goals[check.LateReply]++
+			continue
+		}
+		g.answered = true
+		if c.refused {
+			g.err = errRefused
+		}
+		g.coroutine.resume()
+	}
+	n.flush()
+}
+
+// expireCaller ends the wait of a caller: before its group was sent nothing has happened,
+// after it the outcome is unknown.
+func (n *node) expireCaller(g *group) {
+	if !n.batcher.Cancel(&g.batched) {
+		g.leave(n.world.trueInstant(), errLate)
+		return
+	}
+	n.world.Goals[check.LeftUnsent]++
+	g.leave(n.world.trueInstant(), errUnsent)
+}
+
+// expireCall gives up a call that was not answered.
+func (n *node) expireCall(c *call) {
+	c.done = true
+	n.world.Goals[check.CallGivenUp]++
+	n.batcher.Done(&c.Call)
+	for _, b := range c.Groups {
+		if g := b.Value; !g.answered {
+			g.leave(n.world.trueInstant(), errLate)
+		}
+	}
+	n.flush()
+}

@@ -1,0 +1,133 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/model"
+	"github.com/weirgo/weir/store"
+)
+
+// remote is the store that a node's Limiter calls: the server, over the network. It
+// watches the virtual time by itself, and gives the errors that a store on a server
+// gives.
+type remote struct{ node *node }
+
+var _ store.Featured = (*remote)(nil)
+
+var (
+	errUnsent  = fmt.Errorf("sim: %w: no answer in time, and nothing was sent", store.ErrUnavailable)
+	errLate    = fmt.Errorf("sim: %w: no answer in time", store.ErrOutcomeUnknown)
+	errRefused = fmt.Errorf("sim: %w: the server refuses", store.ErrUnavailable)
+)
+
+// Features implements store.Featured: the Limiter's own time-out would be a real one.
+func (r *remote) Features() store.Features { return store.Features{Owner: r, NoIO: true} }
+
+// Apply implements store.Store.
+func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	n := r.node
+	w := n.world
+	c := w.running
+	if c == nil {
+		return w.server.decide(n.index, n.clock.read(w.Now), ops, w.asking.client.slots)
+	}
+	g := w.groups.next()
+	g.coroutine = c
+	if len(ops) == 1 {
+		g.held[0] = ops[0]
+		g.ops = g.held[:]
+	} else {
+		g.ops = slices.Clone(ops)
+	}
+	g.slots = c.attempt.client.slots
+	n.enqueue(g)
+	for !g.answered {
+		if err := c.wait(); err != nil {
+			return 0, false, err
+		}
+	}
+	if g.err != nil {
+		return 0, false, g.err
+	}
+	for i := range ops {
+		ops[i].Outcome = g.ops[i].Outcome
+	}
+	return g.at, g.committed, nil
+}
+
+// Peek implements store.Store. The simulator peeks only when the world is at rest.
+func (r *remote) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant, err error) {
+	n := r.node
+	return n.world.server.peek(ctx, n.clock.read(n.world.Now), ops)
+}
+
+// Reset implements store.Store. No traffic resets.
+func (r *remote) Reset(context.Context, []store.Slot) error {
+	return fmt.Errorf("sim: reset: %w", store.ErrUnavailable)
+}
+
+// Close implements store.Store: the server belongs to the world.
+func (r *remote) Close() error { return nil }
+
+// localStore is the store of the failure mode local: one in memory, on the clock of the
+// node, and checked by models of its own.
+type localStore struct {
+	store.Store
+	node   *node
+	clock  ManualClock
+	models map[place]model.Model
+}
+
+// place names a slot. Unlike the slot it stays the same where a client was forgotten and
+// comes back: on a slow clock what it was admitted may still count.
+type place struct {
+	limit int32
+	key   string
+}
+
+var _ store.Featured = (*localStore)(nil)
+
+// Features implements store.Featured.
+func (l *localStore) Features() store.Features { return store.Features{Owner: l, NoIO: true} }
+
+// Apply implements store.Store.
+func (l *localStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+	w := l.node.world
+	l.clock.At = l.node.clock.read(w.Now)
+	at, committed, err = l.Store.Apply(ctx, ops)
+	if err == nil {
+		l.check(int64(at), ops, committed)
+	}
+	return at, committed, err
+}
+
+// check compares the local decisions with the limit.
+func (l *localStore) check(at int64, ops []store.Op, committed bool) {
+	w := l.node.world
+	slots := w.current().client.slots
+	for i := range ops {
+		s, op := slots[i], &ops[i]
+		cost := op.Request.Cost
+		if cost == 0 || cost > s.Limit.Capacity {
+			continue
+		}
+		where := place{s.Limit.Index, s.Key}
+		m := l.models[where]
+		if m == nil {
+			m = s.Limit.Start()
+			l.models[where] = m
+		}
+		if room := m.Room(at, cost); room != op.Outcome.Allowed {
+			w.Fail(check.Local, "the local store of node %d answered %t for a cost of %d, and its limit asks for %t",
+				l.node.index, op.Outcome.Allowed, cost, room)
+			return
+		}
+		if committed {
+			m.Charge(at, cost)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package world
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/random"
+	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+// server is the process that keeps the states. It executes one call after the other.
+type server struct {
+	world   *world
+	clock   clock
+	primary *state
+	// replicas are the states to which coming fail-overs turn, in order; underWay is
+	// what they do not have yet.
+	replicas []*state
+	underWay fifo[replicated]
+
+	service traffic.Delay
+	draw    *random.Stream
+	busy    int64 // until when it executes
+	slow    int64 // µs longer that each call takes
+	down    int   // faults that keep it down
+	life    int   // counts the faults that broke its connections
+	sweeps  bool
+}
+
+// state is a store and the clock it was given.
+type state struct {
+	clock *ManualClock
+	store store.Store
+}
+
+func newServer(w *world) (*server, error) {
+	s := &server{world: w, clock: clock{epoch: w.Epoch}}
+	s.service = traffic.NewDelay(w.scenario.Server.Service)
+	s.draw = w.streams.Stream("server/service")
+	s.sweeps = w.opts.NewStore == nil && !w.ClocksVary
+	var err error
+	if s.primary, err = s.newState(); err != nil {
+		return nil, err
+	}
+	for _, f := range w.scenario.Faults {
+		if f.Kind != "failover" {
+			continue
+		}
+		replica, err := s.newState()
+		if err != nil {
+			return nil, err
+		}
+		s.replicas = append(s.replicas, replica)
+	}
+	return s, nil
+}
+
+func (s *server) newState() (*state, error) {
+	clock := &ManualClock{At: s.clock.read(s.world.Now)}
+	make := s.world.opts.NewStore
+	if make == nil {
+		make = func(c store.Clock) (store.Store, error) { return memorystore.New(&memorystore.Options{Clock: c}) }
+	}
+	made, err := make(clock)
+	if err != nil {
+		return nil, fmt.Errorf("sim: new store: %w", err)
+	}
+	state := &state{clock, made}
+	s.world.states = append(s.world.states, state)
+	return state, nil
+}
+
+// receive takes a call from the network.
+func (s *server) receive(c *call) {
+	w := s.world
+	if s.down > 0 {
+		w.noteCall(check.Refused, c.node.index, len(c.Groups))
+		w.Goals[check.ServerRefused]++
+		c.refused = true
+		c.node.replies.send((*response)(c), nil)
+		return
+	}
+	c.life = s.life
+	took := s.service(s.draw) + s.slow
+	if start := max(w.Now, s.busy); start+took > w.Now {
+		s.busy = start + took
+		w.queue.plan(s.busy, (*execution)(c))
+		return
+	}
+	s.execute(c)
+}
+
+// receiveAgain takes the duplicate of a call, which a transport that repeats executes.
+func (s *server) receiveAgain(c *call) {
+	w := s.world
+	w.noteCall(check.Repeated, c.node.index, len(c.Groups))
+	w.Goals[check.Duplicate]++
+	if !w.scenario.Network.Repeats || s.down > 0 {
+		return
+	}
+	for _, b := range c.Groups {
+		g := b.Value
+		ops := make([]store.Op, len(g.ops))
+		for i := range ops {
+			ops[i] = store.Op{Slot: g.ops[i].Slot, Request: g.ops[i].Request}
+		}
+		// The answer is the answer to the first; an error means that nothing was charged.
+		at, committed, err := s.decide(c.node.index, c.instant, ops, g.slots)
+		if err == nil && committed {
+			undelivered(ops, g.slots, at, w.trueInstant())
+		}
+	}
+}
+
+// stop takes the server down: the calls that it was about to execute are lost.
+func (s *server) stop() {
+	s.down++
+	s.life++
+	s.busy = s.world.Now
+}
+
+// execute decides the groups of a call one after the other, at one instant.
+func (s *server) execute(c *call) {
+	w := s.world
+	if s.life != c.life { // it went down in between
+		w.noteCall(check.Lost, c.node.index, len(c.Groups))
+		return
+	}
+	for _, b := range c.Groups {
+		g := b.Value
+		g.at, g.committed, g.err = s.decide(c.node.index, c.instant, g.ops, g.slots)
+		g.executed = true
+		if g.left && g.committed {
+			undelivered(g.ops, g.slots, g.at, w.trueInstant())
+		}
+		if w.Failure != nil {
+			return
+		}
+	}
+	c.node.replies.send((*response)(c), nil)
+}
+
+// decide executes one group; sent is the instant on the clock of its node.
+func (s *server) decide(node int32, sent int64, ops []store.Op, slots []*check.Slot) (at algorithm.Instant, committed bool, err error) {
+	instant := s.instant(sent)
+	s.primary.clock.At = instant
+	at, committed, err = s.primary.store.Apply(context.Background(), ops)
+	if err != nil {
+		return 0, false, err
+	}
+	s.world.Verify(&check.Decision{Node: node, Given: instant, At: int64(at), Ops: ops, Slots: slots, Committed: committed})
+	if committed && len(s.replicas) > 0 {
+		s.replicate(int64(at), ops, slots)
+	}
+	return at, committed, nil
+}
+
+// instant is the instant at which a call is decided.
+func (s *server) instant(sent int64) int64 {
+	if s.world.nodeTime {
+		return sent
+	}
+	return s.clock.read(s.world.Now)
+}
+
+func (s *server) peek(ctx context.Context, sent int64, ops []store.Op) (algorithm.Instant, error) {
+	s.primary.clock.At = s.instant(sent)
+	return s.primary.store.Peek(ctx, ops)
+}

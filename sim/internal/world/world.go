@@ -1,0 +1,280 @@
+// Package world is the simulated world: processes with limiters, a network, a server,
+// the callers, and the faults between them, on one virtual clock.
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/random"
+	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
+	"github.com/weirgo/weir/store"
+)
+
+// Options are what a run takes from outside; see sim.Options. All fields may be nil.
+type Options struct {
+	NewStore func(clock store.Clock) (store.Store, error)
+	Progress func(limit string, micros, requests int64)
+	Trace    func(*result.Event)
+	Files    fs.FS
+	Traces   func(scenario.Process) (Recording, error)
+}
+
+// Recording is an opened trace; see sim.Recording.
+type Recording interface {
+	Next() (at int64, key string, cost int64, err error)
+	Bad() (lines int64, first string)
+	Close() error
+}
+
+// Run runs a valid scenario with some of its limits.
+func Run(ctx context.Context, s *scenario.Scenario, limits []scenario.Limit, opts Options) (r *result.Result, err error) {
+	w, err := newWorld(s, limits, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := w.close(); err == nil && closed != nil {
+			r, err = nil, closed
+		}
+	}()
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return w.result(), nil
+}
+
+// world is one run.
+type world struct {
+	*check.Checker // its Now is the virtual time
+	scenario       *scenario.Scenario
+	opts           Options
+	label          string // of the limits
+	streams        random.Streams
+
+	end     int64 // of the traffic, µs since the start
+	settles int64 // the longest time from full debt to fresh
+	queue   queue
+
+	nodes  []*node
+	server *server
+	loads  []*load
+	faults []*fault
+	states []*state // to close
+
+	known    map[string]*client
+	order    []*client // as they came
+	asks     []weir.Ask
+	clients  int64 // numbers given to clients so far
+	fairness fairness
+
+	mode      weir.FailureMode
+	timeout   int64 // of callers
+	together  bool
+	nodeTime  bool // calls carry the time of their node
+	instant   bool // messages and calls take no time
+	disturbed int  // faults that act on messages
+
+	groups     slab[group]
+	calls      slab[call]
+	coroutines []*coroutine
+	idle       []*coroutine
+	running    *coroutine
+	asking     *attempt // where no coroutine runs
+	over       bool
+	broken     error
+
+	series  series
+	waits   waits
+	counted []*result.Counts // of counts
+}
+
+func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options) (*world, error) {
+	start := s.Start
+	if start.IsZero() {
+		start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	end := micros(s.Duration)
+	w := &world{
+		scenario: s, opts: opts, streams: random.New(s.Seed),
+		end: end, together: s.Together, series: newSeries(end),
+		known: make(map[string]*client),
+		Checker: &check.Checker{
+			Epoch: start.UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
+		},
+	}
+	w.Reading = w.reading
+	var names []string
+	for i, l := range limits {
+		limit, err := check.NewLimit(i, l, w.end)
+		if err != nil {
+			return nil, fmt.Errorf("sim: limit %s: %w", l.Name, err)
+		}
+		names = append(names, l.Name)
+		w.Limits = append(w.Limits, limit)
+		w.settles = max(w.settles, limit.Full, limit.Period)
+	}
+	w.label = strings.Join(names, "+")
+	w.settings()
+	if err := w.populate(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+func (w *world) settings() {
+	s := w.scenario
+	nodes := scenario.Complete(s.Nodes)
+	w.mode = map[string]weir.FailureMode{"open": weir.FailOpen, "local": weir.FailLocal}[nodes.OnFailure]
+	w.timeout = micros(nodes.Timeout)
+	w.nodeTime = s.Server.Clock == "node"
+	w.instant = traffic.Always(s.Network.Delay, 0) && traffic.Always(s.Server.Service, 0) &&
+		(s.Network.Reply == nil || traffic.Always(*s.Network.Reply, 0))
+	w.ClocksVary = w.nodeTime || slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Kind == "clock" })
+	w.Measure = w.ClocksVary || w.mode != weir.FailClosed
+}
+
+// populate makes what the world consists of, and plans the first actions.
+func (w *world) populate() error {
+	s := w.scenario
+	var err error
+	nodes := scenario.Complete(s.Nodes)
+	for i := range nodes.Count {
+		n, err := newNode(w, int(i), nodes)
+		if err != nil {
+			return err
+		}
+		w.nodes = append(w.nodes, n)
+	}
+	if w.server, err = newServer(w); err != nil {
+		return err
+	}
+	w.queue.plan(w.end, healing{})
+	for i := range s.Faults {
+		f := newFault(w, i)
+		w.faults = append(w.faults, f)
+		w.queue.plan(f.result.FromMicros, (*beginning)(f))
+	}
+	for i := range s.Traffic {
+		l := newLoad(w, i)
+		w.loads = append(w.loads, l)
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	if w.server.sweeps {
+		sweeping{}.plan(w)
+	}
+	return nil
+}
+
+// run performs all actions, each at its time.
+func (w *world) run(ctx context.Context) error {
+	for n := 0; len(w.queue.heap) > 0 && w.Failure == nil && w.broken == nil; n++ {
+		if n&4095 == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			w.progress()
+		}
+		next := w.queue.pop()
+		w.Now = next.at
+		next.what.happen(w)
+	}
+	if w.Failure == nil && w.broken == nil {
+		w.broken = w.settle(ctx)
+	}
+	return w.broken
+}
+
+// act notes an error that ends the run.
+func (w *world) act(err error) {
+	if err != nil && w.broken == nil {
+		w.broken = err
+	}
+}
+
+func (w *world) progress() {
+	if w.opts.Progress == nil {
+		return
+	}
+	requests := int64(0)
+	for _, l := range w.loads {
+		requests += l.result.Attempts
+	}
+	w.opts.Progress(w.label, min(w.Now, w.end), requests)
+}
+
+// close ends what waits, and closes the stores.
+func (w *world) close() error {
+	w.over = true
+	for _, c := range w.coroutines {
+		c.stop()
+	}
+	var errs []error
+	for _, l := range w.loads {
+		errs = append(errs, l.close())
+	}
+	for _, s := range w.states {
+		errs = append(errs, s.store.Close())
+	}
+	for _, n := range w.nodes {
+		if n.local != nil {
+			errs = append(errs, n.local.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// current is the attempt that is being decided.
+func (w *world) current() *attempt {
+	if w.running != nil {
+		return w.running.attempt
+	}
+	return w.asking
+}
+
+// reading is the instant at which the server would decide now.
+func (w *world) reading() int64 {
+	if w.nodeTime {
+		return max(w.LastAt, 0)
+	}
+	return w.server.clock.read(w.Now)
+}
+
+// trueInstant is the present instant of true time.
+func (w *world) trueInstant() int64 { return w.Epoch + w.Now }
+
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// noteAttempt adds an event of an attempt to the journal.
+func (w *world) noteAttempt(kind check.Kind, a *attempt) {
+	w.Journal.Add(w.event(kind, a), a.client.hash)
+}
+
+// event begins an event of an attempt.
+func (w *world) event(kind check.Kind, a *attempt) *result.Event {
+	node := int32(-1)
+	if a.node != nil {
+		node = a.node.index
+	}
+	e := w.Journal.Next(kind, w.Now, node)
+	e.Key, e.Cost = a.client.Key, a.cost
+	return e
+}
+
+// noteCall adds an event of a call with that many groups.
+func (w *world) noteCall(kind check.Kind, node int32, groups int) {
+	e := w.Journal.Next(kind, w.Now, node)
+	e.Cost = int64(groups)
+	w.Journal.Add(e, 0)
+}
