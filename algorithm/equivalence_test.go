@@ -21,7 +21,7 @@ func TestLawE2StatesTellEachOther(t *testing.T) {
 
 func gcraBesideTokenBucket(t *rapid.T, states bool) {
 	p := drawParams(t)
-	gcra, bucket := kinds[0].build(p), kinds[1].build(p)
+	gcra, bucket := the("gcra").build(p), the("token-bucket").build(p)
 	w := newWalk(t, p, p.burst)
 	var s1, s2 algorithm.State
 	for range rapid.IntRange(1, 25).Draw(t, "requests") {
@@ -48,7 +48,7 @@ func gcraBesideTokenBucket(t *rapid.T, states bool) {
 func TestLawE6CounterErrorIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
-		a := kinds[4].build(p)
+		a := the("sliding-counter").build(p)
 		limit, period := p.rate.Units, p.period()
 		w := newWalk(t, p, limit)
 		var s algorithm.State
@@ -89,7 +89,7 @@ func TestLawE6CounterErrorIsBounded(t *testing.T) {
 func TestLawE7LoneWindowCounterIsFixedWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
-		window, counter := kinds[3].build(p), kinds[4].build(p)
+		window, counter := the("fixed-window").build(p), the("sliding-counter").build(p)
 		index := rapid.Int64Range(0, int64(algorithm.MaxInstant)/p.period()/2).Draw(t, "window")
 		var s1, s2 algorithm.State
 		for range rapid.IntRange(1, 4).Draw(t, "windows") {
@@ -113,7 +113,7 @@ func TestLawE7LoneWindowCounterIsFixedWindow(t *testing.T) {
 func TestLawE8LogInOneWindowIsFixedWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
-		window, log := kinds[3].build(p), kinds[5].build(p)
+		window, log := the("fixed-window").build(p), the("sliding-log").build(p)
 		start := p.period() * rapid.Int64Range(0, int64(algorithm.MaxInstant)/p.period()-1).Draw(t, "window")
 		var s1, s2 algorithm.State
 		for range rapid.IntRange(1, 12).Draw(t, "requests") {
@@ -135,7 +135,7 @@ func TestLawE9BurstOneIsSpacing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
 		p.burst = 1
-		a := kinds[0].build(p)
+		a := the("gcra").build(p)
 		w := newWalk(t, p, 1)
 		var s algorithm.State
 		var last algorithm.Instant
@@ -162,7 +162,7 @@ func TestLawE10LeakyBucketFollowsGCRA(t *testing.T) {
 		if rapid.Bool().Draw(t, "no place to wait") {
 			p.burst = 1
 		}
-		gcra, queue := kinds[0].build(p), kinds[2].build(p)
+		gcra, queue := the("gcra").build(p), the("leaky-bucket").build(p)
 		w := newWalk(t, p, p.burst)
 		w.backwards = true
 		var s1, s2 algorithm.State
@@ -193,8 +193,8 @@ func TestLawE10LeakyBucketFollowsGCRA(t *testing.T) {
 // TestLawE11ScaledRateIsTheSame checks that k·L per k·P is the same limit as L per P, with a state
 // of the same text.
 func TestLawE11ScaledRateIsTheSame(t *testing.T) {
-	for _, k := range kinds[:3] {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+	for _, k := range buckets {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			scale := rapid.Int64Range(2, 1000).Draw(t, "scale")
 			p.rate.Units = max(1, p.rate.Units/scale)
@@ -227,13 +227,13 @@ func TestLawE11ScaledRateIsTheSame(t *testing.T) {
 // multiple of the window for the algorithms whose windows are aligned.
 func TestLawE12ShiftedTimeIsTheSame(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
 			w.backwards = true
 			shift := rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "shift")
-			if k.name == "fixed-window" || k.name == "sliding-counter" {
+			if k.Name == "fixed-window" || k.Name == "sliding-counter" {
 				shift -= shift % p.period()
 			}
 			var s1, s2 algorithm.State

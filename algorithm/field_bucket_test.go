@@ -131,15 +131,15 @@ func TestNegativeCostGivesNothingBack(t *testing.T) {
 // golang/go #39984, #47221, #18763, #68541, traefik/traefik #9621: rate 0 meant
 // no limit at all.
 func TestLimitOfZeroIsRefused(t *testing.T) {
-	for kind, build := range constructors {
+	for _, k := range kinds {
 		for _, burst := range []int64{1, 100} {
 			var refused *algorithm.ParameterError
-			if err := build(algorithm.PerSecond(0), burst); !errors.As(err, &refused) || refused.Field != "limit" {
-				t.Errorf("%s with limit 0: %v", kind, err)
+			if _, err := k.Build(algorithm.PerSecond(0), burst); !errors.As(err, &refused) || refused.Field != "limit" {
+				t.Errorf("%s with limit 0: %v", k.Name, err)
 			}
 		}
-		if _, err := algorithm.ParseSpec(kind + ":0/1s"); err == nil {
-			t.Errorf("%s:0/1s is accepted", kind)
+		if _, err := algorithm.ParseSpec(k.Name + ":0/1s"); err == nil {
+			t.Errorf("%s:0/1s is accepted", k.Name)
 		}
 	}
 }

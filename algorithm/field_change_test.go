@@ -91,14 +91,14 @@ func TestLoweredLimitKeepsRefilling(t *testing.T) {
 			var o algorithm.Outcome
 			s, o = after.Step(s, starts[1]+algorithm.Instant(i)*100_000, take(1))
 			if o.Remaining < 0 || o.Remaining > 2 {
-				t.Errorf("%s after %d00 ms: %d remain", k.name, i, o.Remaining)
+				t.Errorf("%s after %d00 ms: %d remain", k.Name, i, o.Remaining)
 			}
 			if o.Allowed {
 				total++
 			}
 		}
 		if total < 8 {
-			t.Errorf("%s, lowered to 2 per second, admits %d in 10 s", k.name, total)
+			t.Errorf("%s, lowered to 2 per second, admits %d in 10 s", k.Name, total)
 		}
 	}
 }

@@ -182,9 +182,9 @@ func TestWindowsNeedNotBeWholeSeconds(t *testing.T) {
 			t.Errorf("300 per second, after the burst: %d in second %d", n, second)
 		}
 	}
-	for kind, build := range constructors {
-		if build(algorithm.Every(time.Second/3), 1) == nil {
-			t.Errorf("%s accepts a period of a third of a second, which is not whole microseconds", kind)
+	for _, k := range kinds {
+		if _, err := k.Build(algorithm.Every(time.Second/3), 1); err == nil {
+			t.Errorf("%s accepts a period of a third of a second, which is not whole microseconds", k.Name)
 		}
 	}
 }

@@ -10,18 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// construct builds an algorithm and reports what its constructor says.
-var constructors = map[string]func(r algorithm.Rate, capacity int64) error{
-	"gcra":            func(r algorithm.Rate, n int64) error { return second(algorithm.NewGCRA(r, n)) },
-	"token-bucket":    func(r algorithm.Rate, n int64) error { return second(algorithm.NewTokenBucket(r, n)) },
-	"leaky-bucket":    func(r algorithm.Rate, n int64) error { return second(algorithm.NewLeakyBucket(r, n)) },
-	"fixed-window":    func(r algorithm.Rate, _ int64) error { return second(algorithm.NewFixedWindow(r)) },
-	"sliding-counter": func(r algorithm.Rate, _ int64) error { return second(algorithm.NewSlidingCounter(r)) },
-	"sliding-log":     func(r algorithm.Rate, _ int64) error { return second(algorithm.NewSlidingLog(r)) },
-}
-
-func second[A any](_ A, err error) error { return err }
-
 // TestLawI2RefusesWhatIsOutOfBounds checks that each constructor refuses what
 // lies outside the bounds, by an error that names the parameter, its value and
 // what is allowed; I5 is that a part of a microsecond is outside.
@@ -52,19 +40,16 @@ func TestLawI2RefusesWhatIsOutOfBounds(t *testing.T) {
 		{"time-to-full of which 64 bits are 0", algorithm.Every(1 << 44 * time.Microsecond), 1 << 20, "burst", "1048576", "1 to 89 at 1/"},
 		{"time-to-full far too long", algorithm.Every(maxPeriod), maxUnits, "burst", "1000000000000", "1 to 45 at 1/9600h"},
 	} {
-		for kind, build := range constructors {
-			field := c.field
+		for _, k := range kinds {
+			field, kind := c.field, k.Name
 			if field == "burst" {
-				switch kind {
-				case "leaky-bucket":
-					field = "capacity"
-				case "fixed-window", "sliding-counter", "sliding-log":
+				if field = k.Option; field == "" {
 					continue // takes none
 				}
 			}
 			t.Run(c.name+"/"+kind, func(t *testing.T) {
 				var refused *algorithm.ParameterError
-				if err := build(c.rate, c.capacity); !errors.As(err, &refused) {
+				if _, err := k.Build(c.rate, c.capacity); !errors.As(err, &refused) {
 					t.Fatalf("I2: the error is %v, not a *ParameterError", err)
 				}
 				if refused.Of != kind || refused.Field != field || refused.Value != c.value || !strings.Contains(refused.Allowed, c.allowed) {
@@ -98,13 +83,12 @@ func TestLawI2AcceptsWhatIsWithinBounds(t *testing.T) {
 		{algorithm.Rate{Units: 1, Per: 365 * 24 * time.Hour}, 50, true},
 		{algorithm.Rate{Units: 7, Per: 3 * time.Second}, 3_679_200_000, true},
 	} {
-		for kind, build := range constructors {
-			if err := build(c.rate, c.capacity); err != nil {
-				t.Errorf("I2: %s of %v with %d is refused: %v", kind, c.rate, c.capacity, err)
+		for _, k := range kinds {
+			if _, err := k.Build(c.rate, c.capacity); err != nil {
+				t.Errorf("I2: %s of %v with %d is refused: %v", k.Name, c.rate, c.capacity, err)
 			}
-			windows := kind == "fixed-window" || kind == "sliding-counter" || kind == "sliding-log"
-			if c.more && !windows && build(c.rate, c.capacity+1) == nil {
-				t.Errorf("I2: %s of %v with %d is accepted", kind, c.rate, c.capacity+1)
+			if _, err := k.Build(c.rate, c.capacity+1); c.more && k.Option != "" && err == nil {
+				t.Errorf("I2: %s of %v with %d is accepted", k.Name, c.rate, c.capacity+1)
 			}
 		}
 	}

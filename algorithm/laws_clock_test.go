@@ -14,7 +14,7 @@ type admission struct{ at, cost int64 }
 // to another, both included.
 func (k kind) bound(p params, from, to int64) int64 {
 	span := to - from
-	switch k.name {
+	switch k.Name {
 	case "fixed-window":
 		return p.rate.Units * (to/p.period() - from/p.period() + 1)
 	case "sliding-log":
@@ -37,7 +37,7 @@ func drawSmall(t *rapid.T) params {
 // interval between two admissions.
 func TestLawS1to4StayUnderTheCurve(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawSmall(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
@@ -65,7 +65,7 @@ func TestLawS1to4StayUnderTheCurve(t *testing.T) {
 // any order: what counts is the interval that the readings span.
 func TestLawC1NoOrderOfReadingsCreatesUnits(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawSmall(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
@@ -95,7 +95,7 @@ func TestLawC1NoOrderOfReadingsCreatesUnits(t *testing.T) {
 // what it has counted since.
 func TestLawC3StateNeverMovesBack(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
@@ -108,7 +108,7 @@ func TestLawC3StateNeverMovesBack(t *testing.T) {
 				if after < before {
 					t.Fatalf("C3: cost %d at %v moves %q back to %q", n, now, s, next)
 				}
-				counts := k.name == "fixed-window" || k.name == "sliding-counter"
+				counts := k.Name == "fixed-window" || k.Name == "sliding-counter"
 				if counts && !s.Fresh() && after == before && next.Word(1) < s.Word(1) {
 					t.Fatalf("C3: cost %d at %v lowers the count of %q to %q", n, now, s, next)
 				}
@@ -135,7 +135,7 @@ func kept(s algorithm.State) int64 {
 func TestLawC4LogCountsEntriesOfTheFuture(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
-		a := kinds[5].build(p)
+		a := the("sliding-log").build(p)
 		w := newWalk(t, p, p.rate.Units)
 		var s algorithm.State
 		for range rapid.IntRange(1, 12).Draw(t, "requests") {
@@ -158,8 +158,8 @@ func TestLawC4LogCountsEntriesOfTheFuture(t *testing.T) {
 // takes whatever remains, at instants so close that the bucket never fills,
 // gets the burst and ⌊t·L/P⌋ to the unit, after any number of requests.
 func TestLawS7GreedyGetsExactlyTheRate(t *testing.T) {
-	for _, k := range kinds[:3] {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+	for _, k := range buckets {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			longest := floor(times(whole(p.burst-1), p.perUnit()))
@@ -190,7 +190,7 @@ func TestLawS7GreedyGetsExactlyTheRate(t *testing.T) {
 // decisions made anew that is false: the freed place lets an earlier call in.)
 func TestLawM9DroppingAnAdmissionNeverHurts(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
@@ -218,7 +218,7 @@ func TestLawM9DroppingAnAdmissionNeverHurts(t *testing.T) {
 // that no store would hand it: that of the nearest bound.
 func TestLawC7InstantMovesToTheNearestBound(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))

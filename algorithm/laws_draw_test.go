@@ -17,25 +17,36 @@ type params struct {
 
 func (p params) period() int64 { return int64(p.rate.Per / time.Microsecond) }
 
-// A kind builds one of the six algorithms, whose parameters are drawn.
-type kind struct {
-	name  string
-	build func(p params) algorithm.Algorithm
+// A kind builds an algorithm of a family, whose parameters are drawn.
+type kind struct{ algorithm.Family }
+
+var kinds = func() (all []kind) {
+	for _, f := range algorithm.Families() {
+		all = append(all, kind{f})
+	}
+	return all
+}()
+
+// the is the kind of a name.
+func the(name string) kind {
+	for _, k := range kinds {
+		if k.Name == name {
+			return k
+		}
+	}
+	panic("no family is named " + name)
 }
 
-var kinds = []kind{
-	{"gcra", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewGCRA(p.rate, p.burst)) }},
-	{"token-bucket", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewTokenBucket(p.rate, p.burst)) }},
-	{"leaky-bucket", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewLeakyBucket(p.rate, p.burst)) }},
-	{"fixed-window", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewFixedWindow(p.rate)) }},
-	{"sliding-counter", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewSlidingCounter(p.rate)) }},
-	{"sliding-log", func(p params) algorithm.Algorithm { return algorithm.Must(algorithm.NewSlidingLog(p.rate)) }},
+// buckets are the kinds that gain units all the time, and share some laws.
+var buckets = []kind{the("gcra"), the("token-bucket"), the("leaky-bucket")}
+
+func (k kind) build(p params) algorithm.Algorithm {
+	return algorithm.Must(k.Build(p.rate, p.burst))
 }
 
-// capacity is what a fresh key of this kind admits at once.
+// capacity is what a fresh key of this kind admits at one instant.
 func (k kind) capacity(p params) int64 {
-	switch k.name {
-	case "gcra", "token-bucket", "leaky-bucket":
+	if k.Option != "" {
 		return p.burst
 	}
 	return p.rate.Units

@@ -101,7 +101,7 @@ func heading(all [][2]int64) string {
 // moves by the cost and by nothing else, from where it stood, to the fraction.
 func TestLawM8CostIsChargedOnce(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, rapid.MakeCheck(func(t *rapid.T) {
+		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawParams(t)
 			a := k.build(p)
 			w := newWalk(t, p, k.capacity(p))
@@ -111,7 +111,7 @@ func TestLawM8CostIsChargedOnce(t *testing.T) {
 				now, n := w.next()
 				next, o := a.Step(s, now, take(n))
 				if o.Allowed {
-					mustMoveBy(t, k.name, p, s, next, now, n)
+					mustMoveBy(t, k.Name, p, s, next, now, n)
 				}
 				s, w.last = next, o
 			}
@@ -159,6 +159,7 @@ func mustMoveBy(t *rapid.T, kind string, p params, s, next algorithm.State, now 
 		if next.Word(0) != start || next.Word(1) != cur || next.Word(2) != prev {
 			wrong("the counts", next, algorithm.NewState(start, cur, prev))
 		}
+	default: // of other kinds it is for their oracle to say
 	case "sliding-log":
 		var want [][2]int64
 		at := int64(now)

@@ -12,7 +12,7 @@ import (
 // drawn anew for every history.
 func TestLaws(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.Name, func(t *testing.T) {
 			for _, l := range conformance.Laws() {
 				t.Run("law/"+l.Name, rapid.MakeCheck(func(t *rapid.T) { l.Check(t, k.build(drawParams(t))) }))
 			}
@@ -24,7 +24,7 @@ func TestLaws(t *testing.T) {
 // parameters of the same kind.
 func TestLawsAfterChange(t *testing.T) {
 	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
+		t.Run(k.Name, func(t *testing.T) {
 			for _, l := range conformance.Laws() {
 				t.Run("law/"+l.Name, rapid.MakeCheck(func(t *rapid.T) {
 					p := drawParams(t)

@@ -41,21 +41,18 @@ func (l limits) oracle() *oracle.Oracle {
 // algorithm builds what is under test. It panics where the constructor refuses.
 func (l limits) algorithm() algorithm.InPlace {
 	rate := algorithm.Rate{Units: l.limit, Per: time.Duration(l.period) * time.Microsecond}
-	switch l.kind {
-	case oracle.GCRA:
-		return algorithm.Must(algorithm.NewGCRA(rate, l.capacity))
-	case oracle.TokenBucket:
-		return algorithm.Must(algorithm.NewTokenBucket(rate, l.capacity))
-	case oracle.LeakyBucket:
-		return algorithm.Must(algorithm.NewLeakyBucket(rate, l.capacity))
-	case oracle.FixedWindow:
-		return algorithm.Must(algorithm.NewFixedWindow(rate))
-	case oracle.SlidingLog:
-		return algorithm.Must(algorithm.NewSlidingLog(rate))
-	case oracle.SlidingCounter:
-		return algorithm.Must(algorithm.NewSlidingCounter(rate))
+	a := algorithm.Must(the(string(l.kind)).Build(rate, l.capacity))
+	if inPlace, is := a.(algorithm.InPlace); is {
+		return inPlace
 	}
-	panic(l.kind)
+	return byStep{a}
+}
+
+// byStep steps in place by Step.
+type byStep struct{ algorithm.Algorithm }
+
+func (b byStep) StepInPlace(s *algorithm.State, now algorithm.Instant, r algorithm.Request, o *algorithm.Outcome) {
+	*s, *o = b.Step(*s, now, r)
 }
 
 // unit returns T in whole µs, rounded down.

@@ -10,6 +10,22 @@ import (
 	"pgregory.net/rapid"
 )
 
+// Every family has a model of its own, and every model a family.
+func TestOraclesAreThoseOfTheFamilies(t *testing.T) {
+	var names, models []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	for _, k := range oracle.Kinds() {
+		models = append(models, string(k))
+	}
+	slices.Sort(names)
+	slices.Sort(models)
+	if !slices.Equal(names, models) {
+		t.Errorf("the families are %v, and internal/oracle has %v", names, models)
+	}
+}
+
 // Every field of every outcome equals what a brute-force search in exact
 // rationals finds: A1, L1 to L3 and L5 (RetryAfter), L6 (ResetAfter), M4 and S8
 // (Remaining), E5 (the log against a list), C1 to C6 (clocks that go back and

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/algorithm"
 )
 
 // A mutant replaces a piece of one source file. old must occur in it exactly
@@ -46,7 +48,12 @@ var parts = map[string][]string{
 	"state.go":          {"damage"},
 }
 
-var algorithms = []string{"gcra", "leaky-bucket", "token-bucket", "fixed-window", "sliding-counter", "sliding-log"}
+var algorithms = func() (names []string) {
+	for _, f := range algorithm.Families() {
+		names = append(names, f.Name)
+	}
+	return names
+}()
 
 // TestMutantsAreKilled plants the mutants without touching the tree: go test
 // -overlay takes a changed file for the one on disk. Mutants that cannot get in
