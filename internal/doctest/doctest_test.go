@@ -4,7 +4,8 @@
 //
 // A block marked go that starts with "package main" is a program; a text block
 // right after it is its output. A program that names serverAddr runs against a
-// server of its own, which has another address.
+// server of its own, which has another address. Each page is a subtest, such as
+// TestDocumentationRuns/docs/guides/waiting.
 //
 // A block, of any language, whose first line is the path of a file of the project
 // in a comment is a part of that file, which has tests of its own. Any other block
@@ -38,50 +39,67 @@ func TestDocumentationRuns(t *testing.T) {
 	}
 	programs, commands := 0, 0
 	for _, page := range pages(t) {
-		text, err := os.ReadFile(page)
-		if err != nil {
+		t.Run(nameOf(page), func(t *testing.T) {
+			p, c := runPage(t, page)
+			programs += p
+			commands += c
+		})
+	}
+	if programs == 0 && commands == 0 {
+		t.Error("no block was run: are the blocks still marked, or does -run match no page?")
+	}
+}
+
+// nameOf returns the name of the test of a page, such as docs/guides/waiting.
+func nameOf(page string) string {
+	name := strings.TrimSuffix(filepath.ToSlash(page), ".md")
+	return strings.TrimPrefix(name, root+"/")
+}
+
+// runPage runs the blocks of a page, and counts them.
+func runPage(t *testing.T, page string) (programs, commands int) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := split(string(text))
+	for i := range blocks {
+		b := &blocks[i]
+		where := fmt.Sprintf("%s:%d", page, b.line)
+		file, part := quoted(b.text)
+		switch {
+		case file != "":
+			programs++
+			mustQuote(t, where, file, part)
+		case b.language == "go" && strings.HasPrefix(b.text, "package main\n"):
+			programs++
+			got := runProgram(t, where, b.text)
+			if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text && got != skipped {
+				t.Errorf("%s: the program prints\n%s\nthe page says\n%s", where, got, blocks[i+1].text)
+			}
+		case b.language == "go":
+			programs++
+			runPart(t, where, b.text)
+		case b.language == "console":
+			got, n := runConsole(t, where, b.text)
+			commands += n
+			if got == b.text {
+				continue
+			}
+			if !*update {
+				t.Errorf("%s: got\n%s\nthe page says\n%s", where, got, b.text)
+				continue
+			}
+			text = []byte(strings.Replace(string(text), "```console\n"+b.text, "```console\n"+got, 1))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(page, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		blocks := split(string(text))
-		for i := range blocks {
-			b := &blocks[i]
-			where := fmt.Sprintf("%s:%d", page, b.line)
-			file, part := quoted(b.text)
-			switch {
-			case file != "":
-				programs++
-				mustQuote(t, where, file, part)
-			case b.language == "go" && strings.HasPrefix(b.text, "package main\n"):
-				programs++
-				got := runProgram(t, where, b.text)
-				if i+1 < len(blocks) && blocks[i+1].language == "text" && got != blocks[i+1].text && got != skipped {
-					t.Errorf("%s: the program prints\n%s\nthe page says\n%s", where, got, blocks[i+1].text)
-				}
-			case b.language == "go":
-				programs++
-				runPart(t, where, b.text)
-			case b.language == "console":
-				got, n := runConsole(t, where, b.text)
-				commands += n
-				if got == b.text {
-					continue
-				}
-				if !*update {
-					t.Errorf("%s: got\n%s\nthe page says\n%s", where, got, b.text)
-					continue
-				}
-				text = []byte(strings.Replace(string(text), "```console\n"+b.text, "```console\n"+got, 1))
-			}
-		}
-		if *update {
-			if err := os.WriteFile(page, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
 	}
-	if programs == 0 || commands == 0 {
-		t.Errorf("found %d programs and %d commands: are the blocks still marked?", programs, commands)
-	}
+	return programs, commands
 }
 
 // link is a Markdown link to a file of the project.
@@ -103,6 +121,31 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if links == 0 {
 		t.Error("no link found")
+	}
+}
+
+// file is a path of the project between backticks, such as `store/decide.go`.
+var file = regexp.MustCompile("`((?:[a-zA-Z_]+/)*[a-zA-Z_]+\\.(?:go|lua|md|txt)|(?:[a-z]+/)+[a-z]+)`")
+
+// TestArchitectureNamesWhatIsThere: who looks for a file by the page finds it.
+func TestArchitectureNamesWhatIsThere(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, found := range file.FindAllStringSubmatch(string(text), -1) {
+		path := found[1]
+		if strings.Contains(path, "NAME") { // of what is to come
+			continue
+		}
+		named++
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(path))); err != nil {
+			t.Errorf("docs/architecture.md: %v", err)
+		}
+	}
+	if named < 50 {
+		t.Errorf("the page names %d files: are they still between backticks?", named)
 	}
 }
 
@@ -230,7 +273,7 @@ func newMyStore(clk clock.Clock) store.Store {
 import (
 	"testing"
 
-	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir"
 )
 
 func TestPart(t *testing.T) {
