@@ -6,11 +6,15 @@
 // for one process) remembers states and runs the algorithm atomically. This
 // package is what an application calls:
 //
+//   - [Limit] is a name and an algorithm. [ParseLimit] makes one from a text such as
+//     "gcra:100/1m,burst=20".
 //   - [Limiter] holds one limit. Allow asks for one unit, AllowN for several,
 //     Wait blocks until they may pass, Peek looks without taking, Reset forgets
 //     a key.
-//   - [Taker] asks several limits at once, all or nothing: either every limit
-//     admits its cost and all are charged, or none is.
+//   - [MultiLimiter] asks several limits in one step, all or nothing: either every
+//     limit admits its cost and all are charged, or none is.
+//   - [Decider] is the interface of a MultiLimiter, for code that needs only the
+//     answer.
 //
 // Every number is exact: costs are whole units, time is whole microseconds, and
 // a rate such as 7 per 3 s never drifts. A denied request changes nothing, so a
