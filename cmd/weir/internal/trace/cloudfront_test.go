@@ -61,7 +61,7 @@ func TestCloudFrontFieldsLineSaysWhereTheFieldsAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var f fields
 			parser := parserOf(t, "cloudfront", "")
-			parser.cutter.(*w3c).width = 0 // as before any #Fields line
+			parser.cutter.(*columns).width = 0 // as before any #Fields line
 			if got := parser.parse([]byte(c.names), &f); got != c.header {
 				t.Errorf("header: %q, want %q", got, c.header)
 			}

@@ -17,26 +17,38 @@ const (
 	faultEscape       = " holds an unknown escape"
 )
 
-// w3c cuts lines of values with a tab between them, in the order that the last line before of the form
+// columns cuts lines of values with a tab or a space between them. Their order is fixed, or that of the last line before of the form
 //
 //	#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem …
 //
-// has given. The files of several hours may stand one behind the other, also where their fields differ. Lines that begin with # are
-// no requests; of those only #Fields says anything. A field with a space in its name is two columns, with a space between.
-type w3c struct {
+// The files of several hours may stand one behind the other, also where their fields differ. Lines that begin with # are no requests; of
+// those only #Fields says anything. A field with a space in its name is two columns, with a space between.
+type columns struct {
+	separator string
+	fixed     []string // the names; nil where they are in the log
+	decode    func(value []byte) (text []byte, ok bool)
+
 	wanted []string
 	places [][]int // of the columns of each wanted field in a line; nil where it is absent
 	width  int     // how many fields a line has; 0 while that is not known
 	joined []byte  // scratch
 }
 
-func (c *w3c) want(names []string) error {
+func (c *columns) want(names []string) error {
 	c.wanted, c.width = names, 0
+	if c.fixed != nil {
+		c.header(c.fixed)
+	}
+	for i, places := range c.places {
+		if c.fixed != nil && places == nil {
+			return fmt.Errorf("no %q: must be host, path, host+path, user-agent, or a field: %s", names[i], strings.Join(c.fixed, ", "))
+		}
+	}
 	return nil
 }
 
-func (c *w3c) cut(line []byte, values [][]byte) (reason string) {
-	if line[0] == '#' {
+func (c *columns) cut(line []byte, values [][]byte) (reason string) {
+	if line[0] == '#' && c.fixed == nil {
 		if names, ok := bytes.CutPrefix(line, []byte("#Fields:")); ok {
 			return c.header(strings.Fields(string(names)))
 		}
@@ -45,7 +57,7 @@ func (c *w3c) cut(line []byte, values [][]byte) (reason string) {
 	if c.width == 0 {
 		return reasonNoFields
 	}
-	row := bytes.Split(line, []byte("\t"))
+	row := bytes.Split(line, []byte(c.separator))
 	if len(row) != c.width {
 		return reasonRowWidth
 	}
@@ -61,8 +73,8 @@ func (c *w3c) cut(line []byte, values [][]byte) (reason string) {
 	return ""
 }
 
-// header takes the names of a #Fields line. Where they cannot be used, neither can the lines after it.
-func (c *w3c) header(names []string) (reason string) {
+// header takes the names of the fields. Where they cannot be used, neither can the lines after it.
+func (c *columns) header(names []string) (reason string) {
 	c.width, c.places = 0, make([][]int, len(c.wanted))
 	for i, wanted := range c.wanted {
 		for _, name := range strings.Split(wanted, " ") {
@@ -81,8 +93,8 @@ func (c *w3c) header(names []string) (reason string) {
 	return isHeader
 }
 
-func (c *w3c) text(value []byte) (text []byte, fault string) {
-	text, ok := percentDecode(value)
+func (c *columns) text(value []byte) (text []byte, fault string) {
+	text, ok := c.decode(value)
 	if !ok {
 		return nil, faultEscape
 	}

@@ -25,6 +25,9 @@ func unescape(field []byte) (text []byte, ok bool) {
 // percentDecode decodes %HH once.
 func percentDecode(field []byte) (text []byte, ok bool) { return replace(field, '%', hexByte) }
 
+// hashDecode decodes #HH, as HAProxy writes it.
+func hashDecode(field []byte) (text []byte, ok bool) { return replace(field, '#', hexByte) }
+
 // verbatim is for fields in which nothing is encoded.
 func verbatim(field []byte) (text []byte, ok bool) { return field, true }
 

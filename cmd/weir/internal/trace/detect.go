@@ -107,9 +107,9 @@ func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen in
 	return nil, 0, 0, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
 }
 
-// detector returns a parser of a format with the default key.
+// detector returns a parser of a format with a key that its lines have.
 func detector(f *format) *parser {
-	p, err := newParser(f, &Options{})
+	p, err := newParser(f, &Options{Key: f.anyKey})
 	if err != nil {
 		panic(err) // a format does not have what it names itself
 	}

@@ -1,6 +1,9 @@
 package trace
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // format is one way to write a trace. A field is named as the cutter of the format names it.
 type format struct {
@@ -9,6 +12,8 @@ type format struct {
 	records bool // of several lines, by the quotes of CSV
 	cutter  func(o *Options) cutter
 	looks   func(line []byte) bool // whether a line that cannot be used was still meant for this format; nil: never detected
+
+	anyKey string // a key that lines have: "" is the default
 
 	time     string // the field of the time
 	timeForm timeForm
@@ -61,11 +66,32 @@ const (
 		`$target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" $matched_rule_priority $request_creation_time`
 	envoyTemplate = `[$start_time] "$request" $response_code $response_flags $bytes_received $bytes_sent $duration ` +
 		`$upstream_service_time "$x_forwarded_for" "$user_agent" "$request_id" "$authority" "$upstream_host"`
+	istioTemplate = `[$start_time] "$request" $response_code $response_flags $response_code_details $connection_termination_details ` +
+		`"$upstream_transport_failure_reason" $bytes_received $bytes_sent $duration $upstream_service_time "$x_forwarded_for" "$user_agent" ` +
+		`"$request_id" "$authority" "$upstream_host" $upstream_cluster $upstream_local_address $downstream_local_address ` +
+		`$downstream_remote_address $requested_server_name $route_name`
+	elbTemplate = `$timestamp $elb $client $backend $request_processing_time $backend_processing_time $response_processing_time ` +
+		`$elb_status_code $backend_status_code $received_bytes $sent_bytes "$request" "$user_agent" $ssl_cipher $ssl_protocol`
+	haproxyTemplate = `$client [$accept_date] $frontend $backend $timers $status_code $bytes_read $request_cookie $response_cookie ` +
+		`$termination_state $connections $queues $captures"$request"`
 )
+
+// realTimeFields are the fields of a real-time log of CloudFront that has all of them, in their order.
+var realTimeFields = strings.Fields(`timestamp c-ip s-ip time-to-first-byte sc-status sc-bytes cs-method cs-protocol cs-host cs-uri-stem cs-bytes
+	x-edge-location x-edge-request-id x-host-header time-taken cs-protocol-version c-ip-version cs-user-agent cs-referer cs-cookie cs-uri-query
+	x-edge-response-result-type x-forwarded-for ssl-protocol ssl-cipher x-edge-result-type fle-encrypted-fields fle-status sc-content-type
+	sc-content-len sc-range-start sc-range-end c-port x-edge-detailed-result-type c-country cs-accept-encoding cs-accept
+	cache-behavior-path-pattern cs-headers cs-header-names cs-headers-count primary-distribution-id primary-distribution-dns-name origin-fbl
+	origin-lbl asn`)
 
 // text returns the cutter of a template.
 func text(template string, o layoutOptions) func(*Options) cutter {
 	return func(*Options) cutter { return newLayout(template, o) }
+}
+
+// table returns the cutter of columns.
+func table(separator string, decode func([]byte) ([]byte, bool), fixed []string) func(*Options) cutter {
+	return func(*Options) cutter { return &columns{separator: separator, decode: decode, fixed: fixed} }
 }
 
 func jsonObject(*Options) cutter { return &object{} }
@@ -125,7 +151,7 @@ var formats = []format{
 		// The standard log of AWS CloudFront. date and time are when the answer was finished, in UTC and in whole seconds. time-taken is
 		// not subtracted, since most of it would be lost in the seconds. What the client had encoded was encoded once more, and so
 		// stays encoded: %2520 is %20.
-		name: "cloudfront", sorted: true, looks: looksCloudFront, cutter: func(*Options) cutter { return &w3c{} },
+		name: "cloudfront", sorted: true, looks: looksCloudFront, cutter: table("\t", percentDecode, nil),
 		time: "date time", timeForm: stamp,
 		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
 	},
@@ -136,6 +162,55 @@ var formats = []format{
 		name: "envoy", sorted: true, looks: looksEnvoy, cutter: text(envoyTemplate, layoutOptions{decode: verbatim}),
 		time: "start_time", timeForm: stamp,
 		hosts: []string{"x_forwarded_for"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
+	},
+	{
+		// The JSON access log of Envoy as Istio has it. A connection that is no HTTP has no method, and is no request. Where there was no
+		// x-forwarded-for, the host is the address that connected.
+		name: "istio-json", sorted: true, cutter: jsonObject, looks: looksIstioJSON,
+		only: "method", isRequest: func(method []byte) bool { return len(method) > 0 && string(method) != "-" },
+		time: "start_time", timeForm: quotedOr(stamp),
+		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"path"}, pathForm: cutQuery, agent: "user_agent",
+	},
+	{
+		// The text access log of Envoy as Istio has it.
+		name: "istio", sorted: true, looks: looksEnvoy, cutter: text(istioTemplate, layoutOptions{decode: verbatim}),
+		time: "start_time", timeForm: stamp,
+		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath,
+		agent: "user_agent",
+	},
+	{
+		// The access log of an AWS Classic Load Balancer. The time is when the request was received.
+		name: "elb", sorted: true, looks: looksELB,
+		cutter: text(elbTemplate, layoutOptions{backslash: true, decode: unescape}),
+		time:   "timestamp", timeForm: stamp,
+		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
+	},
+	{
+		// The real-time log of AWS CloudFront with all of its fields. timestamp is when the answer was finished.
+		name: "cloudfront-realtime", sorted: true, looks: looksRealTime, cutter: table("\t", percentDecode, realTimeFields),
+		time: "timestamp", timeForm: seconds, took: "time-taken", tookForm: seconds,
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs-user-agent",
+	},
+	{
+		// The W3C Extended Log Format of IIS, with its #Fields line. date and time are when the request was done, in UTC and in whole
+		// seconds. IIS writes + for a space in a user agent, and nothing else is encoded.
+		name: "w3c", sorted: true, looks: looksW3C, cutter: table(" ", verbatim, nil),
+		time: "date time", timeForm: stamp,
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
+	},
+	{
+		// The HTTP log of HAProxy (option httplog), mostly in syslog. The time is when the request was accepted, in the zone of the
+		// server, which no line tells: it is taken for UTC.
+		name: "haproxy", sorted: true, looks: looksHAProxy,
+		cutter: text(haproxyTemplate, layoutOptions{more: true, decode: hashDecode}),
+		time:   "accept_date", timeForm: localDate,
+		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: requestPath,
+	},
+	{
+		// The JSON access log of Traefik. In the Common Log Format its log is a combined one.
+		name: "traefik", sorted: true, cutter: jsonObject, looks: looksTraefik,
+		time: "StartUTC", timeForm: quotedOr(stamp),
+		hosts: []string{"ClientHost"}, targets: []string{"RequestPath"}, pathForm: cutQuery, agent: "request_User-Agent",
 	},
 	{
 		name: csvName, sorted: true, records: true, cutter: newCSV,
@@ -173,21 +248,30 @@ func Formats() []string {
 	return names
 }
 
-func looksObject(line []byte) bool {
+// The functions below report whether a line that cannot be used was still meant for a format.
+
+func looksObject(line []byte, members ...string) bool {
 	i := skipSpace(line, 0)
-	return i < len(line) && line[i] == '{'
+	if i == len(line) || line[i] != '{' {
+		return false
+	}
+	for _, m := range members {
+		if !bytes.Contains(line, []byte(`"`+m+`"`)) {
+			return false
+		}
+	}
+	return true
 }
 
 func looksJSONL(line []byte) bool {
-	return looksObject(line) && !looksNginx(line) && !looksCaddy(line)
+	return looksObject(line) && !looksNginx(line) && !looksCaddy(line) && !looksTraefik(line) && !looksIstioJSON(line)
 }
 
-func looksNginx(line []byte) bool {
-	return looksObject(line) && bytes.Contains(line, []byte(`"msec"`))
-}
-
-func looksCaddy(line []byte) bool {
-	return looksObject(line) && bytes.Contains(line, []byte(`"ts"`)) && bytes.Contains(line, []byte(`"request"`))
+func looksNginx(line []byte) bool   { return looksObject(line, "msec") }
+func looksCaddy(line []byte) bool   { return looksObject(line, "ts", "request") }
+func looksTraefik(line []byte) bool { return looksObject(line, "StartUTC", "ClientHost") }
+func looksIstioJSON(line []byte) bool {
+	return looksObject(line, "start_time", "downstream_remote_address")
 }
 
 // looksLog reports whether a line has a request after something in brackets.
@@ -204,8 +288,23 @@ func looksALB(line []byte) bool {
 	return false
 }
 
-func looksCloudFront(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("#Fields:")) || bytes.HasPrefix(line, []byte("#Version:"))
+func looksELB(line []byte) bool {
+	return looksStamp(line) && bytes.Contains(line, []byte(`Z `)) && bytes.Contains(line, []byte(`://`))
 }
 
-func looksEnvoy(line []byte) bool { return line[0] == '[' && looksStamp(line[1:]) }
+func looksCloudFront(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("#Fields:")) && bytes.Contains(line, []byte("x-edge-location")) || bytes.HasPrefix(line, []byte("#Version:"))
+}
+
+func looksW3C(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("#Fields:")) || bytes.HasPrefix(line, []byte("#Software:"))
+}
+
+func looksRealTime(line []byte) bool { return bytes.Count(line, []byte("\t")) >= 40 }
+func looksEnvoy(line []byte) bool    { return line[0] == '[' && looksStamp(line[1:]) }
+
+func looksHAProxy(line []byte) bool {
+	_, rest, found := bytes.Cut(line, []byte(" ["))
+	_, reason := localDate(rest[:min(len(rest), len(localLayout))])
+	return found && reason == ""
+}

@@ -3,6 +3,10 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -26,8 +30,10 @@ func checkLine(t *testing.T, line []byte, parser func(key string) *parser) (f fi
 			t.Fatalf("%q by %v: %d %q %d", line, k, f.at, f.key, f.cost)
 		}
 	}
-	spaced := bytes.IndexByte(got[KeyHost].key, ' ') >= 0
-	both := reasons[KeyHost] == "" && reasons[KeyPath] == "" && !spaced
+	if reasons[KeyHost] == "" {
+		checkHost(t, line, got[KeyHost].key)
+	}
+	both := reasons[KeyHost] == "" && reasons[KeyPath] == ""
 	if both != (reasons[KeyHostPath] == "") {
 		t.Fatalf("%q: by host %q, by path %q, by both %q", line, reasons[KeyHost], reasons[KeyPath], reasons[KeyHostPath])
 	}
@@ -35,6 +41,17 @@ func checkLine(t *testing.T, line []byte, parser func(key string) *parser) (f fi
 		t.Fatalf("%q: %q is not %q", line, got[KeyHostPath].key, pair)
 	}
 	return f, used
+}
+
+// checkHost checks that a host is an address or a name: without control bytes, a list, a space or a port.
+func checkHost(t *testing.T, line, host []byte) {
+	t.Helper()
+	_, err := netip.ParseAddr(string(host))
+	for _, c := range host {
+		if c < ' ' || c == 0x7f || c == ',' || c == ' ' || c == '"' || c == ':' && err != nil && string(host) != "unix:" {
+			t.Fatalf("%q: host %q", line, host)
+		}
+	}
 }
 
 // fuzzed returns parsers for a line of a format.
@@ -113,6 +130,86 @@ func FuzzEnvoyLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if _, used := checkLine(t, line, fuzzed(t, "envoy")); used && bytes.Count(line, []byte(`"`)) != 12 {
 			t.Fatalf("%q: accepted with a quote too many", line)
+		}
+	})
+}
+
+// FuzzLineOfEveryFormat gives any line to the formats that have no target of their own.
+func FuzzLineOfEveryFormat(f *testing.F) {
+	for i, p := range detectors() {
+		for line := range strings.SplitSeq(usual[p.format.name], "\n") {
+			f.Add(i, []byte(line))
+		}
+	}
+	f.Fuzz(func(t *testing.T, number int, line []byte) {
+		all := detectors()
+		p := all[uint(number)%uint(len(all))]
+		if p.format.agent == "" || len(p.format.targets) == 0 || p.format.hosts == nil { // no access log, or not every key
+			if !isBlank(line) && bytes.IndexByte(line, '\n') < 0 {
+				var got fields
+				if p.parse(line, &got) == "" && p.format.hosts != nil {
+					checkHost(t, line, got.key)
+				}
+			}
+			return
+		}
+		checkLine(t, line, fuzzed(t, p.format.name))
+	})
+}
+
+// FuzzLogFormat reads any line by any template.
+func FuzzLogFormat(f *testing.F) {
+	f.Add(`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`, combined)
+	f.Add(`%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"`, combined)
+	f.Add(`$msec|$remote_addr`, "1.5|192.0.2.1")
+	f.Add(`$user[$time_local]$remote_addr`, "")
+	f.Fuzz(func(t *testing.T, template, line string) {
+		if template == "" {
+			return // which asks for none
+		}
+		r, err := Open(strings.NewReader(line), &Options{LogFormat: template, Key: KeyHost})
+		if option := OptionError(""); errors.As(err, &option) || err != nil && strings.Contains(err.Error(), "the input is") {
+			return
+		}
+		for err == nil {
+			var e Event
+			if e, err = r.Next(); err == nil {
+				checkHost(t, []byte(line), []byte(e.Key))
+			}
+		}
+		if err != io.EOF {
+			t.Fatalf("%q by %q: %v", line, template, err)
+		}
+	})
+}
+
+// FuzzTrace reads any input with everything told by its first lines.
+func FuzzTrace(f *testing.F) {
+	for _, text := range usual {
+		f.Add([]byte(text))
+		f.Add([]byte("Jan 11 00:00:00 lb1 nginx[7]: " + text))
+		f.Add([]byte("2026-01-01T00:00:00.1Z stdout F " + text))
+		f.Add([]byte(`{"log":"` + strings.NewReplacer(`"`, `\"`, "\t", `\t`, `\`, `\\`).Replace(text) + `\n","stream":"stdout","time":"x"}`))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := Open(bytes.NewReader(text), nil)
+		if err != nil {
+			return
+		}
+		for {
+			e, err := r.Next()
+			if err != nil {
+				break
+			}
+			if e.Key == "" || e.At < 0 || e.At > MaxAt || e.Cost < 0 {
+				t.Fatalf("%q: %+v", text, e)
+			}
+			if r.Format() != "jsonl" {
+				checkHost(t, text, []byte(e.Key))
+			}
+		}
+		if c := r.Counts(); c.Lines != c.Events+c.Bad+c.Skipped+c.Headers {
+			t.Fatalf("%q: %+v", text, c)
 		}
 	})
 }

@@ -66,10 +66,18 @@ var usual = map[string]string{
 	"alb":        albLine,
 	"cloudfront": cloudFrontNamesLine + "\n" + cloudFrontLine,
 	"envoy":      envoyLine,
-	"csv":        "time\n2023-11-16T18:17:03Z",
+
+	"istio-json":          istioJSONLine,
+	"istio":               istioLine,
+	"elb":                 elbLine,
+	"cloudfront-realtime": realTimeLine,
+	"w3c":                 w3cNamesLine + "\n" + w3cLine,
+	"haproxy":             haproxyLine,
+	"traefik":             traefikLine,
+	"csv":                 "time\n2023-11-16T18:17:03Z",
 }
 
-// parserOf returns the parser of a format for a key. One of CloudFront has seen a #Fields line.
+// parserOf returns the parser of a format for a key. One with headers has seen a #Fields line.
 func parserOf(t testing.TB, name, key string) *parser {
 	t.Helper()
 	for i := range formats {
@@ -80,8 +88,11 @@ func parserOf(t testing.TB, name, key string) *parser {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "cloudfront" {
+		switch name {
+		case "cloudfront":
 			p.parse([]byte(cloudFrontNamesLine), &fields{})
+		case "w3c":
+			p.parse([]byte(w3cNamesLine), &fields{})
 		}
 		return p
 	}

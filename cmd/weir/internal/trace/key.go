@@ -82,9 +82,13 @@ func (p *parser) part(k keyPart) (text []byte, reason string) {
 	return text, ""
 }
 
-// isEmpty reports whether a value is absent, or holds nothing in the words of JSON.
+// isEmpty reports whether a value is absent, or says so.
 func isEmpty(value []byte) bool {
-	return len(value) == 0 || string(value) == `""` || string(value) == "null"
+	switch string(value) {
+	case "", "-", `""`, `"-"`, "null":
+		return true
+	}
+	return false
 }
 
 // requestPath returns the target of "METHOD target PROTOCOL" up to its query string. Exactly two spaces are wanted: with fewer a

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -38,11 +39,21 @@ type layoutOptions struct {
 	decode    func(field []byte) (text []byte, ok bool)
 }
 
+// fieldKind says where a field ends.
+type fieldKind uint8
+
+const (
+	word      fieldKind = iota // at a space, or at what follows it in the template
+	quoted                     // at the next quote
+	spaced                     // at what follows it in the template: it may hold spaces, and be empty
+	untilDate                  // at the first date in brackets with a bare quote behind it: the user
+)
+
 // layoutField is a field of a template.
 type layoutField struct {
 	name   string
 	before string // what stands before it, behind the field before
-	quoted bool
+	kind   fieldKind
 	check  func(value []byte) (reason string) // nil for any value
 	reason string                             // why there is no such field
 	slot   int                                // of values; -1 where it is not wanted
@@ -83,7 +94,6 @@ var checks = map[string]func(value []byte) (reason string){
 		}
 		return ""
 	},
-	userField: checkUser,
 }
 
 // checkUser refuses a user that shows another format: with a virtual host, or a prefix of a log daemon, before the host, the fields
@@ -106,45 +116,52 @@ func checkUser(b []byte) string {
 	return ""
 }
 
-// userField is the name of the one field that may hold spaces without quotes.
-const userField = "user"
+// variable is a field in a template: $name or ${name}.
+var variable = regexp.MustCompile(`\$(?:(\w+)|\{([^}]+)\})`)
 
 // newLayout reads a template.
 func newLayout(template string, o layoutOptions) *layout {
 	l := &layout{layoutOptions: o}
-	for rest := template; ; {
-		before, after, found := strings.Cut(rest, "$")
-		if !found {
-			l.tail = before
-			return l
-		}
-		end := 0
-		for end < len(after) && (after[end] == '_' || after[end]|0x20-'a' < 26 || after[end]-'0' <= 9) {
-			end++
-		}
-		f := layoutField{name: after[:end], before: before, quoted: strings.HasSuffix(before, `"`), check: checks[after[:end]], slot: -1}
-		switch {
-		case f.name == userField:
-			f.reason = reasonNoDate
-		case f.quoted:
-			f.reason = f.name + " is not in quotes, or has no closing quote"
+	end := 0
+	for _, at := range variable.FindAllStringSubmatchIndex(template, -1) {
+		name := template[max(at[2], at[4]):max(at[3], at[5])]
+		f := layoutField{name: name, before: template[end:at[0]], check: checks[name], slot: -1}
+		switch end = at[1]; {
+		case strings.HasSuffix(f.before, `"`):
+			f.kind, f.reason = quoted, name+" is not in quotes, or has no closing quote"
+		case strings.HasSuffix(f.before, "[") || name == "time_local":
+			f.kind, f.reason = spaced, name+" is missing"
+		case name == "captures":
+			f.kind, f.reason = spaced, name+" is missing"
 		default:
-			f.reason = f.name + " is missing, or is not one word"
+			f.reason = name + " is missing, or is not one word"
 		}
 		l.fields = append(l.fields, f)
-		rest = after[end:]
 	}
+	l.tail = template[end:]
+	for i := 0; i+2 < len(l.fields); i++ {
+		if f := &l.fields[i]; (f.name == "user" || f.name == "remote_user") && l.fields[i+1].kind == spaced {
+			f.kind, f.check, f.reason = untilDate, checkUser, reasonNoDate
+		}
+	}
+	return l
+}
+
+func (l *layout) has(name string) bool { return slices.Contains(l.names(), name) }
+
+// names returns the fields in order.
+func (l *layout) names() (names []string) {
+	for _, f := range l.fields {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 func (l *layout) want(names []string) error {
 	for slot, name := range names {
 		i := slices.IndexFunc(l.fields, func(f layoutField) bool { return f.name == name })
 		if i < 0 {
-			var known []string
-			for _, f := range l.fields {
-				known = append(known, f.name)
-			}
-			return fmt.Errorf("no %q: must be host, path, host+path, or a field: %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("no %q: must be host, path, host+path, or a field: %s", name, strings.Join(l.names(), ", "))
 		}
 		l.fields[i].slot = slot
 	}
@@ -186,13 +203,13 @@ func (l *layout) field(i int, b []byte) (value, rest []byte, ok bool) {
 	switch {
 	case !ok:
 		return nil, nil, false
-	case f.quoted:
+	case f.kind == quoted:
 		end := l.quote(b)
 		return b[:max(0, end)], b[max(0, end):], end >= 0
 	case l.loose && len(b) > 0 && b[0] == '"':
 		end := l.quote(b[1:]) + 1
 		return b[1:max(1, end)], b[end+1:], end > 0
-	case f.name == userField:
+	case f.kind == untilDate:
 		end := l.userEnd(i, b)
 		return b[:max(0, end)], b[max(0, end):], end > 0
 	}
@@ -206,10 +223,8 @@ func (l *layout) field(i int, b []byte) (value, rest []byte, ok bool) {
 			end = len(b)
 		}
 	}
-	return b[:end], b[end:], end > 0 && (f.isDate() || bytes.IndexAny(b[:end], ` "`) < 0)
+	return b[:end], b[end:], f.kind == spaced || end > 0 && bytes.IndexAny(b[:end], ` "`) < 0
 }
-
-func (f *layoutField) isDate() bool { return strings.HasSuffix(f.before, "[") }
 
 // quote returns the index of the quote that closes a field, or -1.
 func (l *layout) quote(b []byte) int {

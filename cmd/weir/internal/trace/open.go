@@ -77,6 +77,13 @@ func (r *Reader) open(o *Options) error {
 
 // candidates returns the formats that the trace may have.
 func (o *Options) candidates() ([]*format, error) {
+	if o.LogFormat != "" {
+		if o.Format != "" && o.Format != auto {
+			return nil, optionError("log format: must be left out with the format %s", o.Format)
+		}
+		f, err := logFormat(o)
+		return []*format{f}, err
+	}
 	name := o.Format
 	if (name == "" || name == auto) && o.columnOption() != "" {
 		name = csvName

@@ -158,12 +158,15 @@ func TestEmptyTraceFitsEveryKey(t *testing.T) {
 }
 
 func TestNamedFormatsAreRead(t *testing.T) {
-	if got := Formats(); !slices.Equal(got, []string{"auto", "jsonl", "combined", "clf", "nginx-json", "caddy", "alb", "cloudfront", "envoy", "csv"}) {
+	if got := Formats(); !slices.Equal(got, []string{"auto", "jsonl", "combined", "clf", "nginx-json", "caddy", "alb", "cloudfront", "envoy", "istio-json", "istio", "elb",
+		"cloudfront-realtime", "w3c", "haproxy", "traefik", "csv"}) {
 		t.Errorf("Formats() = %q", got)
 	}
 	for format, text := range map[string]string{
 		"jsonl": jsonLine, "combined": combined, "clf": combined, "nginx-json": nginxLine, "caddy": caddyLine, "alb": albLine,
 		"cloudfront": usual["cloudfront"], "envoy": envoyLine, "auto": common, "": common,
+		"istio-json": istioJSONLine, "istio": istioLine, "elb": elbLine, "cloudfront-realtime": realTimeLine, "w3c": usual["w3c"],
+		"haproxy": haproxyLine, "traefik": traefikLine,
 	} {
 		if events, _ := readAll(t, text, &Options{Format: format}); len(events) != 1 {
 			t.Errorf("%q: %d events", format, len(events))

@@ -29,6 +29,10 @@ type Options struct {
 	// always sorted.
 	Sort bool
 
+	// LogFormat is a log_format of nginx or a LogFormat of Apache, as it stands in their configuration. Where it is set, Format must be
+	// "" or auto.
+	LogFormat string
+
 	// Envelope is the name of what stands around each line of a server, as listed by Envelopes. "" is auto.
 	Envelope string
 

@@ -105,6 +105,9 @@ func (p *parser) wantKey(o *Options) {
 	switch o.Key {
 	case "", KeyHost:
 	case KeyPath, KeyHostPath:
+		if f.targets == nil {
+			p.wantPart(nil, KeyPath) // which no line has, and the cutter says so
+		}
 		p.wantPart(f.pathForm, f.targets...)
 	case KeyUserAgent:
 		p.wantPart(nil, cmp.Or(f.agent, KeyUserAgent))

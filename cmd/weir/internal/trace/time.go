@@ -13,6 +13,7 @@ const (
 	reasonLate  = "the time is after the last usable instant"
 	reasonZone  = "the time zone is not between -1200 and +1400"
 	reasonDate  = "the date is not dd/Mon/yyyy:hh:mm:ss +hhmm, or does not exist"
+	reasonLocal = "the date is not dd/Mon/yyyy:hh:mm:ss.sss, or does not exist"
 	reasonStamp = "the time is not yyyy-mm-ddThh:mm:ss, with a fraction and a zone or without, or does not exist"
 )
 
@@ -59,6 +60,20 @@ func date(text []byte) (exact, string) {
 	t, err := time.Parse(dateLayout, string(text))
 	if err != nil {
 		return exact{}, reasonDate
+	}
+	return instant(t, nil)
+}
+
+const localLayout = "02/Jan/2006:15:04:05.000"
+
+// localDate reads a time without a zone, 06/Feb/2009:12:14:14.655, as UTC.
+func localDate(text []byte) (exact, string) {
+	if len(text) != len(localLayout) || text[11] != ':' || text[14] != ':' || text[20] != '.' {
+		return exact{}, reasonLocal
+	}
+	t, err := time.Parse(localLayout, string(text))
+	if err != nil {
+		return exact{}, reasonLocal
 	}
 	return instant(t, nil)
 }

@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// customName is the name of the format that Options.LogFormat describes.
+const customName = "log-format"
+
+// fieldRoles are the fields of a log_format or LogFormat that make an event, by the names of nginx and of apacheFields. The first that
+// is there counts.
+var (
+	timeFields = []struct {
+		name string
+		form timeForm
+		took string // which is in seconds, and exact enough to be subtracted
+	}{
+		{"msec", seconds, "request_time"}, {"sec", seconds, ""}, {"millisec", decimal(3, "milliseconds"), ""}, {"usec", decimal(0, "microseconds"), ""},
+		{"timestamp", stampOr(seconds), ""}, {"time_iso8601", stamp, ""}, {"time_local", date, ""}, {"time", date, ""},
+	}
+	hostFields   = []string{"remote_addr", "host", "client_ip", "c_ip", "client"}
+	targetFields = []struct {
+		name string
+		form part
+	}{{"request", requestPath}, {"request_uri", cutQuery}, {"uri", cutQuery}, {"cs_uri_stem", cutQuery}}
+	agentFields = []string{"http_user_agent", "User-Agent", "User-agent", "user_agent", "cs_user_agent"}
+)
+
+// apacheFields are the directives of Apache's mod_log_config that have a name here, which is that of nginx or of combined.
+var apacheFields = map[string]string{
+	"h": "host", "a": "client_ip", "l": "ident", "u": "user", "t": "time", "r": "request", "s": "status", "b": "bytes",
+	"B": "bytes_sent", "O": "bytes_out", "I": "bytes_in", "D": "took_us", "T": "took_s", "m": "method", "U": "uri", "q": "query", "H": "protocol",
+	"v": "server", "V": "virtual_host", "p": "port", "P": "pid", "k": "keepalive", "X": "connection", "f": "file", "R": "handler", "L": "log_id", "A": "local_ip",
+	"{c}a": "peer_ip", "{sec}t": "sec", "{begin:sec}t": "sec", "{msec}t": "millisec", "{begin:msec}t": "millisec", "{usec}t": "usec", "{begin:usec}t": "usec",
+	"{%d/%b/%Y:%H:%M:%S %z}t": "time_local", "{%Y-%m-%dT%H:%M:%S%z}t": "time_iso8601",
+}
+
+var (
+	apacheDirective = regexp.MustCompile(`%[!0-9,]*[<>]?(\{[^}]*\})?(\^[A-Z]{2}|\^[a-z]{2}|[A-Za-z%])`)
+	nginxPieces     = regexp.MustCompile(`'\s*'`)
+)
+
+// logFormat returns the format of a log_format of nginx ($remote_addr …) or a LogFormat of Apache (%h …), as it stands in their
+// configuration.
+func logFormat(o *Options) (*format, error) {
+	template := strings.NewReplacer(`\"`, `"`, `\t`, "\t").Replace(strings.TrimSpace(o.LogFormat))
+	if strings.HasPrefix(template, "'") {
+		template = strings.Trim(nginxPieces.ReplaceAllString(template, ""), "'")
+	}
+	if !strings.Contains(template, "$") {
+		var err error
+		if template, err = fromApache(template); err != nil {
+			return nil, err
+		}
+	}
+	l := newLayout(template, layoutOptions{backslash: true, decode: unescape})
+	f := &format{name: customName, sorted: true, looks: func([]byte) bool { return true }}
+	f.cutter = func(*Options) cutter { return newLayout(template, l.layoutOptions) }
+	for i := 1; i < len(l.fields); i++ {
+		if l.fields[i].before == "" {
+			return nil, optionError("log format: nothing stands between %s and %s, so that one cannot be told from the other", l.fields[i-1].name, l.fields[i].name)
+		}
+	}
+	for _, t := range timeFields {
+		if f.time == "" && l.has(t.name) {
+			f.time, f.timeForm = t.name, t.form
+			if t.took != "" && l.has(t.took) {
+				f.took, f.tookForm = t.took, seconds
+			}
+		}
+	}
+	if f.time == "" {
+		return nil, optionError("log format: there is no time: must have one of $msec, $time_iso8601, $time_local, %%t")
+	}
+	f.hosts = slices.DeleteFunc(slices.Clone(hostFields), func(name string) bool { return !l.has(name) })
+	for _, t := range targetFields {
+		if f.targets == nil && l.has(t.name) {
+			f.targets, f.pathForm = []string{t.name}, t.form
+		}
+	}
+	for _, name := range agentFields {
+		if f.agent == "" && l.has(name) {
+			f.agent = name
+		}
+	}
+	if len(f.hosts) == 0 {
+		f.anyKey = l.fields[0].name
+	}
+	if len(f.hosts) == 0 && (o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath) {
+		return nil, optionError("key: the log format has no $remote_addr, %%h or %%a: must name a field: %s", strings.Join(l.names(), ", "))
+	}
+	return f, nil
+}
+
+// fromApache writes a LogFormat with the names of fields. A header or a cookie has its own name.
+func fromApache(text string) (template string, err error) {
+	template = apacheDirective.ReplaceAllStringFunc(text, func(directive string) string {
+		parts := apacheDirective.FindStringSubmatch(directive)
+		argument, letter := parts[1], parts[2]
+		name, known := apacheFields[argument+letter]
+		switch {
+		case known && letter == "t" && argument == "":
+			return "[$" + name + "]"
+		case known:
+			return "${" + name + "}"
+		case letter == "%":
+			return "%"
+		case letter == "t", argument == "", !fieldName.MatchString(strings.Trim(argument, "{}")):
+			if err == nil {
+				err = optionError("log format: %s is not known", directive)
+			}
+			return ""
+		}
+		return "$" + argument
+	})
+	return template, err
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
