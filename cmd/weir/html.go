@@ -50,6 +50,7 @@ func (f *traceFlags) again(command string, limits []string, in *input) string {
 		flag("--prefix", *f.Prefix, "")
 	}
 	flag("--format", f.Format, "auto")
+	flag("--log-format", f.LogFormat, "")
 	flag("--envelope", f.Envelope, "auto")
 	flag("--key", f.Key, "")
 	flag("--time-column", f.TimeColumn, "")

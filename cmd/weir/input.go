@@ -19,6 +19,7 @@ type traceFlags struct {
 	Store      string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
 	Prefix     *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
 	Format     string  `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
+	LogFormat  string  `placeholder:"TEXT" help:"The log_format of nginx or the LogFormat of Apache that the log is written in, as it stands in their configuration."`
 	Envelope   string  `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
 	Key        string  `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
 	TimeColumn string  `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
@@ -86,7 +87,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 		}
 	}
 	reader, err := trace.Open(src, &trace.Options{
-		Format: f.Format, Envelope: f.Envelope, Key: f.Key, Sort: f.Sort,
+		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {

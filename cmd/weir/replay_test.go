@@ -258,3 +258,11 @@ h2 - - [01/Jan/2026:00:00:00 +0000] "GET /a HTTP/1.1" 200 1 "-" "one"
 		}
 	}
 }
+
+func TestLogFormatOfOnesOwnIsReplayed(t *testing.T) {
+	log := "1767225600.123 0.023 192.0.2.7 \"one\"\n1767225600.200 0.023 192.0.2.8 \"one\"\n"
+	got := replayed(t, log, "--limit", "gcra:1/1m", "--key", "http_x_api_key", "--log-format", `$msec $request_time $remote_addr "$http_x_api_key"`)
+	if !strings.Contains(got, "(log-format)\nlimit     gcra:1/1m for each http_x_api_key,") || !strings.Contains(got, "denied    1 (50.0 %)") {
+		t.Error(got)
+	}
+}
