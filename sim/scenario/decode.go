@@ -185,7 +185,8 @@ func set(n ast.Node, text string, v reflect.Value) (allowed string, err error) {
 		*p, err = time.Parse(time.RFC3339, text)
 		return "RFC 3339, such as 2026-03-03T10:00:00Z", err
 	case *Rate:
-		return "", p.UnmarshalText([]byte(text))
+		*p, err = parseRate(text)
+		return "", err
 	case *Decimal:
 		return "", p.UnmarshalText([]byte(text))
 	case *string:

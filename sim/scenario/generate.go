@@ -114,9 +114,9 @@ func (g *generator) draw(f *field, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		g.draw(f, v.Elem())
 	case v.Type() == rateType && g.half():
-		v.Set(reflect.ValueOf(Rate{g.wide(1, 1000), pick(g, 100*time.Millisecond, time.Second, 10*time.Second, time.Minute)}))
+		v.Set(reflect.ValueOf(Rate{Units: g.wide(1, 1000), Per: pick(g, 100*time.Millisecond, time.Second, 10*time.Second, time.Minute)}))
 	case v.Type() == rateType:
-		v.Set(reflect.ValueOf(Rate{g.wide(1, 2000), g.duration}))
+		v.Set(reflect.ValueOf(Rate{Units: g.wide(1, 2000), Per: g.duration}))
 	case v.Type() == durationType:
 		v.SetInt(g.wide(lo/1000, hi/1000) * 1000)
 	case v.Kind() == reflect.Struct:

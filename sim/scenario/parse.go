@@ -55,10 +55,12 @@ func (s *Scenario) Locate(err error) error {
 	return &located
 }
 
+func rateText(r Rate) ([]byte, error) { return []byte(r.String()), nil }
+
 // YAML returns the text of a scenario, which Parse reads back to an equal one.
 func (s *Scenario) YAML() ([]byte, error) {
 	var text bytes.Buffer
-	if err := yaml.NewEncoder(&text, yaml.IndentSequence(true)).Encode(s); err != nil {
+	if err := yaml.NewEncoder(&text, yaml.IndentSequence(true), yaml.CustomMarshaler(rateText)).Encode(s); err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
 	return text.Bytes(), nil

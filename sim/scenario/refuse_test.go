@@ -31,7 +31,7 @@ func refusing[T any](t *testing.T, all []refusal[T]) {
 }
 
 func TestProcessRefusesWhatIsOutside(t *testing.T) {
-	rate := Rate{100, time.Second}
+	rate := Rate{Units: 100, Per: time.Second}
 	refusing(t, []refusal[Process]{
 		{Process{}, "kind", ""},
 		{Process{Kind: "posson", Rate: rate}, "kind", "posson"},
@@ -39,19 +39,19 @@ func TestProcessRefusesWhatIsOutside(t *testing.T) {
 		{Process{Kind: "drip", Gap: time.Second, Rate: rate}, "rate", "100/1s"},
 		{Process{Kind: "constant", Rate: rate, Counts: []int64{1}}, "counts", "1 of them"},
 		{Process{Kind: "constant"}, "rate", "0/0s"},
-		{Process{Kind: "constant", Rate: Rate{-1, time.Second}}, "rate", "-1/1s"},
-		{Process{Kind: "constant", Rate: Rate{1, 1500}}, "rate", "1/1.5µs"},
-		{Process{Kind: "constant", Rate: Rate{1, math.MaxInt64}}, "rate", "1/2562047h47m16.854775807s"},
-		{Process{Kind: "constant", Rate: Rate{1001, time.Microsecond}}, "rate", "1001/1µs"},
-		{Process{Kind: "constant", Rate: Rate{math.MaxInt64, time.Hour}}, "rate", "9223372036854775807/1h"},
+		{Process{Kind: "constant", Rate: Rate{Units: -1, Per: time.Second}}, "rate", "-1/1s"},
+		{Process{Kind: "constant", Rate: Rate{Units: 1, Per: 1500}}, "rate", "1/1.5µs"},
+		{Process{Kind: "constant", Rate: Rate{Units: 1, Per: math.MaxInt64}}, "rate", "1/2562047h47m16.854775807s"},
+		{Process{Kind: "constant", Rate: Rate{Units: 1001, Per: time.Microsecond}}, "rate", "1001/1µs"},
+		{Process{Kind: "constant", Rate: Rate{Units: math.MaxInt64, Per: time.Hour}}, "rate", "9223372036854775807/1h"},
 		{Process{Kind: "constant", Rate: rate, Jitter: one + 1}, "jitter", "1.000001"},
 		{Process{Kind: "constant", Rate: rate, Jitter: -1}, "jitter", "-0.000001"},
 		{Process{Kind: "poisson"}, "rate", "0/0s"},
 		{Process{Kind: "mmpp"}, "on_rate", "0/0s"},
 		{Process{Kind: "mmpp", OnRate: rate, Off: time.Second}, "on", "0s"},
 		{Process{Kind: "mmpp", OnRate: rate, On: time.Second}, "off", "0s"},
-		{Process{Kind: "mmpp", OnRate: rate, OffRate: Rate{1, 0}, On: 1000, Off: 1000}, "off_rate", "1/0s"},
-		{Process{Kind: "mmpp", OnRate: Rate{1, longest}, On: 1000, Off: 1000}, "on_rate", "1/9600h"},
+		{Process{Kind: "mmpp", OnRate: rate, OffRate: Rate{Units: 1, Per: 0}, On: 1000, Off: 1000}, "off_rate", "1/0s"},
+		{Process{Kind: "mmpp", OnRate: Rate{Units: 1, Per: longest}, On: 1000, Off: 1000}, "on_rate", "1/9600h"},
 		{Process{Kind: "mmpp", Rate: rate, On: time.Second}, "on", "1s"},
 		{Process{Kind: "mmpp", Rate: rate, OnRate: rate}, "on_rate", "100/1s"},
 		{Process{Kind: "mmpp", Rate: rate}, "cv2", "0"},
@@ -65,7 +65,7 @@ func TestProcessRefusesWhatIsOutside(t *testing.T) {
 		{Process{Kind: "pareto", Rate: rate, Alpha: one}, "alpha", "1"},
 		{Process{Kind: "pareto", Rate: rate, On: -time.Second}, "on", "-1s"},
 		{Process{Kind: "pareto", Rate: rate, Off: 1}, "off", "1ns"},
-		{Process{Kind: "pareto", Rate: Rate{1, longest}, Sources: 100_000}, "rate", "1/9600h"},
+		{Process{Kind: "pareto", Rate: Rate{Units: 1, Per: longest}, Sources: 100_000}, "rate", "1/9600h"},
 		{Process{Kind: "batch", Rate: rate, Batch: one - 1}, "batch", "0.999999"},
 		{Process{Kind: "batch", Rate: rate, Batch: 2 * one, Sizes: "poisson"}, "sizes", "poisson"},
 		{Process{Kind: "batch", Rate: rate, Batch: one + 1, Sizes: "fixed"}, "batch", "1.000001"},
@@ -88,7 +88,7 @@ func TestProcessRefusesWhatIsOutside(t *testing.T) {
 		{Process{Kind: "boundary", Limit: rate, Delta: 501 * time.Millisecond}, "delta", "501ms"},
 		{Process{Kind: "boundary", Limit: rate, Delta: -1000}, "delta", "-1µs"},
 		{Process{Kind: "boundary", Limit: rate, Every: -1}, "every", "-1"},
-		{Process{Kind: "boundary", Limit: Rate{1, time.Microsecond}}, "limit", "1/1µs"},
+		{Process{Kind: "boundary", Limit: Rate{Units: 1, Per: time.Microsecond}}, "limit", "1/1µs"},
 		{Process{Kind: "counter"}, "limit", "0/0s"},
 		{Process{Kind: "drip"}, "gap", "0s"},
 		{Process{Kind: "drip", Gap: time.Microsecond, Offset: -time.Microsecond}, "offset", "-1µs"},
@@ -97,7 +97,7 @@ func TestProcessRefusesWhatIsOutside(t *testing.T) {
 }
 
 func TestTrafficRefusesWhatIsOutside(t *testing.T) {
-	good := Process{Kind: "poisson", Rate: Rate{100, time.Second}}
+	good := Process{Kind: "poisson", Rate: Rate{Units: 100, Per: time.Second}}
 	refusing(t, []refusal[Traffic]{
 		{Traffic{Name: "t", Process: good, Start: -time.Second}, "start", "-1s"},
 		{Traffic{Name: "t", Process: good, Start: time.Second, Stop: time.Second}, "stop", "1s"},
@@ -192,7 +192,7 @@ func TestClosedLoopAndThrottleRefuseWhatIsOutside(t *testing.T) {
 }
 
 func TestUnneededFieldErrorSaysWhatTheKindTakes(t *testing.T) {
-	err := Process{Kind: "constant", Rate: Rate{1, time.Second}, Alpha: one}.Validate()
+	err := Process{Kind: "constant", Rate: Rate{Units: 1, Per: time.Second}, Alpha: one}.Validate()
 	const want = "scenario: alpha 1 is not allowed: must be absent: constant takes rate, jitter"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -278,7 +278,7 @@ func (f *field) check(s *schema, kind string, v reflect.Value, path string) erro
 		}
 		v = v.Elem()
 	}
-	if r, is := v.Interface().(Rate); is && !r.valid() {
+	if r, is := v.Interface().(Rate); is && !validRate(r) {
 		return refuse(path, r.String(), allowedRate)
 	}
 	if !f.fits(v) {

@@ -2,255 +2,238 @@ package scenario
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Shrink returns the smallest scenario that it finds by leaving things out of s and that
-// still violates. It leaves out faults, then traffic, expectations and limits; then it
-// makes the scenario shorter; then it leaves out fields, and makes numbers smaller and
-// rounds them. It begins anew until nothing can be left out. s must violate itself; it is not changed.
+// still violates. It leaves out faults, then traffic, expectations, limits and items of
+// other lists; then it makes the scenario shorter; then it leaves out fields, and makes
+// numbers smaller and rounds them. It begins anew until nothing can be left out. s must be valid and violate itself; it is not changed.
 //
 // It calls violates some hundred times. A scenario that violates a rule only by the
 // chance of its draws may lose that with any of them: the result violates too, and is
 // not always the smallest.
 func Shrink(s *Scenario, violates func(*Scenario) bool) *Scenario {
-	h := &shrinker{clone(s), violates}
+	h := &shrinker{violates: violates}
+	h.keep(s)
 	for range 20 {
-		smaller := false
-		for _, step := range []func() bool{h.lists, h.duration, h.fields, h.numbers} {
-			smaller = step() || smaller
+		before := h.text
+		for _, list := range []string{"faults", "traffic", "expect", "limits", ""} {
+			h.each(func(n node) bool { return (n.name == list || list == "") && h.without(n) })
 		}
-		if !smaller {
+		h.shorten()
+		h.each(h.drop)
+		h.each(h.reduce)
+		if h.text == before {
 			break
 		}
 	}
 	return h.best
 }
 
+// shrinker works on the tree of the text of a scenario: of yaml.MapSlice, []any and
+// scalars. Trees are never changed, but copied.
 type shrinker struct {
-	best     *Scenario
 	violates func(*Scenario) bool
+	best     *Scenario
+	text     string // of best
+	tree     any    // of text
 }
 
-// try keeps a change if it changes something, and if the scenario is valid after it and
-// still violates.
-func (h *shrinker) try(change func(*Scenario)) bool {
-	s := clone(h.best)
-	change(s)
-	if reflect.DeepEqual(s, h.best) || s.Validate() != nil || !h.violates(s) {
+// keep makes s the best.
+func (h *shrinker) keep(s *Scenario) {
+	text, err := s.YAML()
+	if err == nil {
+		h.best, h.text = s, string(text)
+		err = yaml.UnmarshalWithOptions(text, &h.tree, yaml.UseOrderedMap())
+	}
+	if err != nil {
+		panic("scenario: its own text cannot be read: " + err.Error())
+	}
+}
+
+// try keeps a tree if it is a valid scenario, another one than the best, and still
+// violates. Faults after the end go, and expectations of limits that are gone.
+func (h *shrinker) try(tree any) bool {
+	text, err := yaml.Marshal(tree)
+	if err != nil {
 		return false
 	}
-	h.best = s
+	s := new(Scenario)
+	if _, err := decode(text, s); err != nil {
+		return false
+	}
+	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.At >= s.Duration })
+	s.Expect = slices.DeleteFunc(s.Expect, func(e Expect) bool {
+		return e.Limit != "" && !slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == e.Limit })
+	})
+	if text, err = s.YAML(); err != nil || string(text) == h.text || s.Validate() != nil || !h.violates(s) {
+		return false
+	}
+	h.keep(s)
 	return true
 }
 
-// lists leaves out items of lists.
-func (h *shrinker) lists() bool {
-	smaller := without(h, func(s *Scenario) *[]Fault { return &s.Faults })
-	smaller = without(h, func(s *Scenario) *[]Traffic { return &s.Traffic }) || smaller
-	smaller = without(h, func(s *Scenario) *[]Expect { return &s.Expect }) || smaller
-	return without(h, func(s *Scenario) *[]Limit { return &s.Limits }) || smaller
+// node is a node of the tree: its place, as indices from the root, and its name, such as
+// traffic.0.keys.
+type node struct {
+	place []int
+	name  string
+	value any
+}
+
+// each calls do with every node, the outer ones first, again and again until it returns
+// false.
+func (h *shrinker) each(do func(node) bool) {
+	for i := 0; ; {
+		all := nodesOf(node{value: h.tree}, nil)
+		if i >= len(all) {
+			return
+		}
+		if !do(all[i]) {
+			i++
+		}
+	}
+}
+
+// nodesOf appends a node and the nodes below it.
+func nodesOf(n node, all []node) []node {
+	all = append(all, n)
+	below := func(i int, name string, value any) {
+		all = nodesOf(node{append(slices.Clone(n.place), i), strings.TrimPrefix(n.name+"."+name, "."), value}, all)
+	}
+	switch v := n.value.(type) {
+	case yaml.MapSlice:
+		for i, item := range v {
+			below(i, item.Key.(string), item.Value)
+		}
+	case []any:
+		for i, item := range v {
+			below(i, fmt.Sprint(i), item)
+		}
+	}
+	return all
+}
+
+// gone is the value of a node that is left out.
+type gone struct{}
+
+// replaced returns the tree with another value at a place.
+func replaced(tree any, place []int, value any) any {
+	if len(place) == 0 {
+		return value
+	}
+	i := place[0]
+	switch v := tree.(type) {
+	case yaml.MapSlice:
+		v = slices.Clone(v)
+		if v[i].Value = replaced(v[i].Value, place[1:], value); v[i].Value == any(gone{}) {
+			v = slices.Delete(v, i, i+1)
+		}
+		return v
+	case []any:
+		v = slices.Clone(v)
+		v[i] = replaced(v[i], place[1:], value)
+		return v
+	}
+	panic("scenario: no node there")
 }
 
 // without leaves out parts of a list: halves first, then smaller pieces, then single
 // items (ddmin of Zeller & Hildebrandt 2002).
-func without[T any](h *shrinker, list func(*Scenario) *[]T) (smaller bool) {
-	for size := len(*list(h.best)); size > 0; size /= 2 {
-		for from := 0; from < len(*list(h.best)); {
-			to := min(from+size, len(*list(h.best)))
-			if h.try(func(s *Scenario) {
-				all := list(s)
-				*all = slices.Delete(*all, from, to)
-				s.Expect = slices.DeleteFunc(s.Expect, func(e Expect) bool { // about a limit that is gone
-					return e.Limit != "" && !slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == e.Limit })
-				})
-			}) {
-				smaller = true
-			} else {
-				from = to
+func (h *shrinker) without(n node) bool {
+	list, is := n.value.([]any)
+	for size := len(list); is && size > 0; size /= 2 {
+		for from := 0; from < len(list); from += size {
+			left := slices.Delete(slices.Clone(list), from, min(from+size, len(list)))
+			if h.try(replaced(h.tree, n.place, left)) {
+				return true
 			}
 		}
 	}
-	return smaller
+	return false
 }
 
-// kept are the fields that Shrink leaves as they are: lists and the length have steps of
-// their own.
-var kept = []string{"name", "seed", "duration", "limits", "traffic", "faults", "expect"}
+// kept are the fields that are not left out: the first have steps of their own, and
+// without the others of a traffic there could be far more requests, and a run could take
+// too long.
+var kept = regexp.MustCompile(`^(|name|seed|duration|limits|traffic|faults|expect)$|\.\d+$|^traffic.*\.(attempts|count|stop|think.*)$`)
 
-// each calls do with every field that is set, the outer ones first, until do has shrunk
-// one; then it goes on with the fields that are left. do gets a function that finds the
-// field in any scenario of that shape.
-func (h *shrinker) each(do func(path string, find func(*Scenario) reflect.Value) bool) (smaller bool) {
-	for i := 0; ; i++ {
-		paths := pathsOf(reflect.ValueOf(h.best).Elem(), "", nil)
-		if i >= len(paths) {
-			return smaller
-		}
-		find := func(s *Scenario) reflect.Value { return valueAt(reflect.ValueOf(s).Elem(), "", paths[i]) }
-		for do(paths[i], find) {
-			smaller = true
-			if !find(h.best).IsValid() || find(h.best).IsZero() {
+// drop leaves out a field.
+func (h *shrinker) drop(n node) bool {
+	return !kept.MatchString(n.name) && h.try(replaced(h.tree, n.place, gone{}))
+}
+
+// shorten makes the scenario shorter: by halves, then by eighths.
+func (h *shrinker) shorten() {
+	for _, part := range []time.Duration{2, 8} {
+		for h.best.Duration > time.Millisecond {
+			shorter := rounded(int64(h.best.Duration-h.best.Duration/part)/1000, 2) * 1000
+			i := slices.IndexFunc(h.tree.(yaml.MapSlice), func(item yaml.MapItem) bool { return item.Key == "duration" })
+			if !h.try(replaced(h.tree, []int{i}, time.Duration(shorter).String())) {
 				break
 			}
 		}
 	}
 }
 
-// pathsOf appends the paths of the fields below v that are set and may be changed.
-func pathsOf(v reflect.Value, path string, all []string) []string {
-	walk(v, path, func(path string, v reflect.Value) bool {
-		if v.Kind() != reflect.Slice && path != "" && !v.IsZero() && !slices.Contains(kept, path) && !strings.HasSuffix(path, "].name") {
-			all = append(all, path)
-		}
-		return true
-	})
-	return all
-}
-
-// valueAt returns the value at a path; it is not valid where there is none.
-func valueAt(v reflect.Value, path, wanted string) (found reflect.Value) {
-	walk(v, path, func(path string, v reflect.Value) bool {
-		if path == wanted {
-			found = v
-		}
-		return strings.HasPrefix(wanted, path)
-	})
-	return found
-}
-
-// walk calls visit with v and the fields below it, and goes on below where visit returns
-// true.
-func walk(v reflect.Value, path string, visit func(string, reflect.Value) bool) {
-	if !visit(path, v) {
-		return
-	}
-	if v.Kind() == reflect.Pointer {
-		if v = v.Elem(); !v.IsValid() {
-			return
-		}
-	}
-	switch s := schemas[v.Type()]; {
-	case v.Kind() == reflect.Slice && schemas[v.Type().Elem()] != nil:
-		for i := range v.Len() {
-			walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i), visit)
-		}
-	case s != nil:
-		for i := range s.fields {
-			walk(v.Field(s.fields[i].index), join(path, s.fields[i].name), visit)
-		}
-	}
-}
-
-// bounding are the fields of a traffic without which there could be far more requests,
-// and a run could take too long.
-var bounding = regexp.MustCompile(`^traffic.*\.(attempts|count|stop|think.*)$`)
-
-// fields puts back to their defaults the fields that are not needed.
-func (h *shrinker) fields() bool {
-	return h.each(func(path string, find func(*Scenario) reflect.Value) bool {
-		return !bounding.MatchString(path) && h.try(func(s *Scenario) { find(s).SetZero() })
-	})
-}
-
-// duration makes the scenario shorter: by halves, then by eighths. Faults that would begin
-// after the end are left out.
-func (h *shrinker) duration() (smaller bool) {
-	for _, part := range []time.Duration{2, 8} {
-		for h.best.Duration > time.Millisecond && h.try(func(s *Scenario) {
-			s.Duration = time.Duration(rounded(int64(s.Duration-s.Duration/part)/1000, 2)) * 1000
-			s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.At >= s.Duration })
-		}) {
-			smaller = true
-		}
-	}
-	return smaller
-}
-
-// numbers makes numbers smaller, by halves, and rounds the numbers that it keeps.
-func (h *shrinker) numbers() bool {
-	return h.each(func(path string, find func(*Scenario) reflect.Value) bool {
-		v := find(h.best)
-		unit := int64(1) // of the number
-		switch {
-		case v.Kind() == reflect.Pointer && v.Type() != decimalPointerType || strings.HasPrefix(path, "expect"):
-			return false
-		case v.Kind() == reflect.Pointer:
-			v = v.Elem()
-		}
-		switch {
-		case v.Type() == rateType:
-			v = v.Field(0)
-		case v.Type() == durationType:
-			unit = 1000
-		case v.Kind() != reflect.Int64:
-			return false
-		}
-		n := v.Int() / unit
-		candidates := []int64{rounded(n/2, 1), rounded(n, 1), rounded(n, 2)}
-		if unit > 1 && strings.HasPrefix(path, "traffic") {
-			candidates = candidates[2:] // with shorter times there could be far more requests
-		}
-		for _, smaller := range candidates {
-			if smaller != n && smaller != 0 && h.try(func(s *Scenario) {
-				target := find(s)
-				if target.Kind() == reflect.Pointer {
-					target = target.Elem()
-				}
-				if target.Type() == rateType {
-					target = target.Field(0)
-				}
-				target.SetInt(smaller * unit)
-			}) {
-				return true
-			}
-		}
+// reduce makes a number smaller, by halves, and rounds a number that it keeps.
+func (h *shrinker) reduce(n node) bool {
+	if n.name == "seed" || n.name == "duration" || strings.HasPrefix(n.name, "expect") {
 		return false
-	})
+	}
+	number, write := numberIn(n.value)
+	if write == nil {
+		return false
+	}
+	candidates := []int64{rounded(number/2, 1), rounded(number, 1), rounded(number, 2)}
+	if _, isTime := n.value.(string); isTime && strings.HasPrefix(n.name, "traffic") && !strings.Contains(n.value.(string), "/") {
+		candidates = candidates[2:] // with shorter times there could be far more requests
+	}
+	for _, smaller := range candidates {
+		if smaller != number && smaller != 0 && h.try(replaced(h.tree, n.place, write(smaller))) {
+			return true
+		}
+	}
+	return false
+}
+
+// numberIn returns the number in a scalar, in whole units of what can be written, and
+// what writes another: nil where it holds none.
+func numberIn(value any) (n int64, write func(int64) any) {
+	switch v := value.(type) {
+	case uint64:
+		return int64(v), func(n int64) any { return n }
+	case int64:
+		return v, func(n int64) any { return n }
+	case string:
+		var decimal Decimal
+		if decimal.UnmarshalText([]byte(v)) == nil {
+			return int64(decimal), func(n int64) any { return Decimal(n).String() }
+		}
+		if d, err := time.ParseDuration(v); err == nil {
+			return int64(d / time.Microsecond), func(n int64) any { return (time.Duration(n) * time.Microsecond).String() }
+		}
+		if r, err := parseRate(v); err == nil {
+			return r.Units, func(n int64) any { return Rate{Units: n, Per: r.Per}.String() }
+		}
+	}
+	return 0, nil
 }
 
 // rounded cuts a number down to its first digits.
 func rounded(n int64, digits int) int64 {
-	scale := int64(1)
-	for most := pow10(digits); n/scale >= most || n/scale <= -most; {
+	most, scale := int64(1), int64(1)
+	for range digits {
+		most *= 10
+	}
+	for n/scale >= most || n/scale <= -most {
 		scale *= 10
 	}
 	return n / scale * scale
-}
-
-func pow10(n int) int64 {
-	p := int64(1)
-	for range n {
-		p *= 10
-	}
-	return p
-}
-
-// clone returns a scenario that shares nothing with s that Shrink changes.
-func clone(s *Scenario) *Scenario {
-	c := *s
-	c.places = nil
-	c.Limits = slices.Clone(s.Limits)
-	c.Faults = slices.Clone(s.Faults)
-	c.Expect = slices.Clone(s.Expect)
-	c.Traffic = slices.Clone(s.Traffic)
-	c.Network.Reply = own(s.Network.Reply)
-	for i := range c.Traffic {
-		t := &c.Traffic[i]
-		t.Closed, t.Throttle, t.Keys.Alpha = own(t.Closed), own(t.Throttle), own(t.Keys.Alpha)
-	}
-	return &c
-}
-
-// own returns a pointer to a copy; nil of nil.
-func own[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	c := *p
-	return &c
 }

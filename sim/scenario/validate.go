@@ -202,9 +202,9 @@ func (p *Process) cross(path string) error {
 }
 
 func (p *Process) crossMMPP(path string) error {
-	if p.Rate.IsZero() && p.CV2 == 0 && p.Lag == 0 {
+	if p.Rate == (Rate{}) && p.CV2 == 0 && p.Lag == 0 {
 		switch {
-		case p.OnRate.IsZero():
+		case p.OnRate == (Rate{}):
 			return refuse(join(path, "on_rate"), p.OnRate, "given, or rate and cv2 in its place")
 		case p.On == 0:
 			return refuse(join(path, "on"), p.On, "given where on_rate is")
@@ -212,7 +212,7 @@ func (p *Process) crossMMPP(path string) error {
 			return refuse(join(path, "off"), p.Off, "given where on_rate is")
 		}
 		perTurn := perMicro(p.OnRate) * micros(p.On)
-		if !p.OffRate.IsZero() {
+		if p.OffRate != (Rate{}) {
 			perTurn += perMicro(p.OffRate) * micros(p.Off)
 		}
 		if perTurn < minPerTurn {
@@ -224,12 +224,12 @@ func (p *Process) crossMMPP(path string) error {
 		name  string
 		value fmt.Stringer
 		given bool
-	}{{"on_rate", p.OnRate, !p.OnRate.IsZero()}, {"off_rate", p.OffRate, !p.OffRate.IsZero()}, {"on", p.On, p.On != 0}, {"off", p.Off, p.Off != 0}} {
+	}{{"on_rate", p.OnRate, p.OnRate != (Rate{})}, {"off_rate", p.OffRate, p.OffRate != (Rate{})}, {"on", p.On, p.On != 0}, {"off", p.Off, p.Off != 0}} {
 		if f.given {
 			return refuse(join(path, f.name), f.value, "absent where rate, cv2 and lag describe the process")
 		}
 	}
-	if p.Rate.IsZero() {
+	if p.Rate == (Rate{}) {
 		return refuse(join(path, "rate"), p.Rate, "given where cv2 or lag is")
 	}
 	if p.CV2 == 0 {

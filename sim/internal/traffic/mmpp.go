@@ -22,7 +22,7 @@ func newMMPP(p scenario.Process, e env) *mmpp {
 	m := &mmpp{draw: e.gaps}
 	if p.CV2 == 0 {
 		m.rate[0] = perMicro(p.OnRate)
-		if !p.OffRate.IsZero() {
+		if p.OffRate != (scenario.Rate{}) {
 			m.rate[1] = perMicro(p.OffRate)
 		}
 		m.stay = [2]float64{float64(micros(p.On)), float64(micros(p.Off))}

@@ -17,7 +17,6 @@ type group struct {
 	answered bool // the caller has gone on, with or without an answer
 	left     bool // it went without
 	executed bool
-	held     [1]store.Op // ops, of a single one
 
 	at        algorithm.Instant
 	committed bool
@@ -46,10 +45,9 @@ func undelivered(ops []store.Op, slots []*check.Slot, at algorithm.Instant, now 
 type call struct {
 	batch.Call[*group]
 	node    *node
-	life    int                     // of the server that received it
-	few     [3]*batch.Group[*group] // Groups, where there are not more
-	instant int64                   // on the clock of the node, when it was sent
-	done    bool                    // the node does not wait for it any more
+	life    int   // of the server that received it
+	instant int64 // on the clock of the node, when it was sent
+	done    bool  // the node does not wait for it any more
 	refused bool
 }
 

@@ -85,16 +85,3 @@ func (t *timeouts[T]) happen(w *world) {
 		t.drop()
 	}
 }
-
-// slab makes values in pieces of some dozens, which costs less than one at a time. They
-// are given back together, by the garbage collector.
-type slab[T any] struct{ free []T }
-
-func (s *slab[T]) next() *T {
-	if len(s.free) == 0 {
-		s.free = make([]T, 32)
-	}
-	one := &s.free[0]
-	s.free = s.free[1:]
-	return one
-}

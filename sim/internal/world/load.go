@@ -31,7 +31,6 @@ type load struct {
 	trace   Recording // nil where it is none
 	read    int64     // requests of the trace so far
 	ended   bool      // the trace, or it cannot be read on
-	spare   []*attempt
 
 	// Of a closed loop.
 	keys      traffic.Keys
@@ -164,13 +163,7 @@ func (l *load) close() error {
 
 // happen is the next arrival.
 func (l *load) happen(w *world) {
-	var a *attempt
-	if n := len(l.spare); n > 0 {
-		a, l.spare = l.spare[n-1], l.spare[:n-1]
-	} else {
-		a = new(attempt)
-	}
-	*a = attempt{load: l, client: w.clientOf(l.next.Key), cost: l.next.Cost, first: w.Now}
+	a := &attempt{load: l, client: w.clientOf(l.next.Key), cost: l.next.Cost, first: w.Now}
 	l.advance()
 	w.arrive(a)
 }
@@ -296,9 +289,7 @@ func (w *world) leave(a *attempt) {
 		if next := w.Now + max(1, c.load.think(c.load.thinkDraw)); next < c.load.stop {
 			w.queue.plan(next, c)
 		}
-		return
 	}
-	a.load.spare = append(a.load.spare, a)
 }
 
 // throttle is the gate of the client; nil where it has none.

@@ -28,7 +28,6 @@ type node struct {
 
 	limits   batch.Limits
 	batcher  *batch.Batcher[*group]
-	next     *call // for the next batch
 	requests link
 	replies  link
 	callers  timeouts[*group]
@@ -158,16 +157,10 @@ func (n *node) enqueue(g *group) {
 func (n *node) flush() {
 	w := n.world
 	for {
-		if n.next == nil {
-			n.next = w.calls.next()
-			n.next.Groups = n.next.few[:0]
-		}
-		c := n.next
+		c := &call{node: n, instant: n.clock.read(w.Now)}
 		if !n.batcher.Next(&c.Call) {
 			return
 		}
-		n.next = nil
-		c.node, c.instant = n, n.clock.read(w.Now)
 		if len(c.Groups) > 1 {
 			w.Goals[check.Shared]++
 		}

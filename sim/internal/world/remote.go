@@ -35,15 +35,7 @@ func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant,
 	if c == nil {
 		return w.server.decide(n.index, n.clock.read(w.Now), ops, w.asking.client.slots)
 	}
-	g := w.groups.next()
-	g.coroutine = c
-	if len(ops) == 1 {
-		g.held[0] = ops[0]
-		g.ops = g.held[:]
-	} else {
-		g.ops = slices.Clone(ops)
-	}
-	g.slots = c.attempt.client.slots
+	g := &group{ops: slices.Clone(ops), slots: c.attempt.client.slots, coroutine: c}
 	n.enqueue(g)
 	for !g.answered {
 		if err := c.wait(); err != nil {

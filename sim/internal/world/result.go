@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/weirgo/weir/internal/exact"
@@ -45,42 +46,35 @@ func (w *world) result() *result.Result {
 	return r
 }
 
+// add adds counts; sums stay at the largest number.
 func add(c, d *result.Counts) {
-	c.Arrivals += d.Arrivals
-	c.Attempts += d.Attempts
-	check.AddUnits(&c.OfferedUnits, d.OfferedUnits)
-	c.Admitted += d.Admitted
-	check.AddUnits(&c.AdmittedUnits, d.AdmittedUnits)
-	c.Denied += d.Denied
-	c.Degraded += d.Degraded
-	c.Errors += d.Errors
-	c.Unknown += d.Unknown
-	c.Throttled += d.Throttled
-	c.GaveUp += d.GaveUp
-	c.Waiting += d.Waiting
-	c.Open += d.Open
+	from := reflect.ValueOf(d).Elem()
+	for i := range from.NumField() {
+		check.AddUnits(reflect.ValueOf(c).Elem().Field(i).Addr().Interface().(*int64), from.Field(i).Int())
+	}
 }
 
-// runMetrics are the metrics of scenario.Metrics that are about a run.
-var runMetrics = map[string]func(r *result.Result) int64{
-	"arrivals":        func(r *result.Result) int64 { return r.Totals.Arrivals },
-	"attempts":        func(r *result.Result) int64 { return r.Totals.Attempts },
-	"admitted":        func(r *result.Result) int64 { return r.Totals.Admitted },
-	"admitted_units":  func(r *result.Result) int64 { return r.Totals.AdmittedUnits },
-	"denied":          func(r *result.Result) int64 { return r.Totals.Denied },
-	"degraded":        func(r *result.Result) int64 { return r.Totals.Degraded },
-	"errors":          func(r *result.Result) int64 { return r.Totals.Errors },
-	"unknown":         func(r *result.Result) int64 { return r.Totals.Unknown },
-	"throttled":       func(r *result.Result) int64 { return r.Totals.Throttled },
-	"gave_up":         func(r *result.Result) int64 { return r.Totals.GaveUp },
-	"jain_millionths": func(r *result.Result) int64 { return r.Fairness.JainMillionths },
-	"attempts_per_thousand_admitted": func(r *result.Result) int64 {
-		return exact.Product(r.Totals.Attempts, 1000).Ceil(max(1, r.Totals.Admitted))
-	},
-	"max_retry_error_micros": func(r *result.Result) int64 { return r.RetryAfter.MaxErrorMicros },
+// runMetric returns the number of a run that scenario.Metrics calls name, and false where
+// it is about a limit: a field of Totals, or one of a few others.
+func runMetric(r *result.Result, name string) (n int64, ofRun bool) {
+	switch name {
+	case "jain_millionths":
+		return r.Fairness.JainMillionths, true
+	case "attempts_per_thousand_admitted":
+		return exact.Product(r.Totals.Attempts, 1000).Ceil(max(1, r.Totals.Admitted)), true
+	case "max_retry_error_micros":
+		return r.RetryAfter.MaxErrorMicros, true
+	}
+	totals := reflect.ValueOf(r.Totals)
+	for i := range totals.NumField() {
+		if totals.Type().Field(i).Tag.Get("json") == name {
+			return totals.Field(i).Int(), true
+		}
+	}
+	return 0, false
 }
 
-// limitMetrics are those that are about a limit.
+// limitMetrics are the metrics of scenario.Metrics that are about a limit.
 var limitMetrics = map[string]func(l *result.Limit) int64{
 	"over_units":      func(l *result.Limit) int64 { return l.OverUnits },
 	"worst_units":     func(l *result.Limit) int64 { return l.Worst.Units },
@@ -98,8 +92,8 @@ func expected(s *scenario.Scenario, r *result.Result) (all []result.Expected) {
 				Met: (e.Min == nil || v >= *e.Min) && (e.Max == nil || v <= *e.Max),
 			})
 		}
-		if ofRun := runMetrics[e.Metric]; ofRun != nil && len(about) > 0 {
-			met(r.Limit, ofRun(r))
+		if n, ofRun := runMetric(r, e.Metric); ofRun && len(about) > 0 {
+			met(r.Limit, n)
 			continue
 		}
 		for i := range about {

@@ -84,8 +84,6 @@ type world struct {
 	instant   bool // messages and calls take no time
 	disturbed int  // faults that act on messages
 
-	groups     slab[group]
-	calls      slab[call]
 	coroutines []*coroutine
 	idle       []*coroutine
 	running    *coroutine

@@ -4,6 +4,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
 )
 
 // Decimal is a number in millionths: an exact decimal with up to six places. In
@@ -57,3 +60,34 @@ func (d Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil 
 
 // Float returns the number.
 func (d Decimal) Float() float64 { return float64(d) / float64(one) }
+
+// Rate is units per length of time, in text "100/1s": 1 to algorithm.MaxUnits per whole
+// µs up to algorithm.MaxPeriod, and at most 1000 per µs. The zero Rate is a rate that was
+// left out.
+type Rate = algorithm.Rate
+
+const (
+	allowedRate     = "1 to 1000000000000 units per whole µs up to 9600h (400 days), and at most 1000 per µs"
+	allowedRateText = "UNITS/DURATION, such as 100/1s"
+	// maxUnitsPerMicro bounds a rate, so that gaps keep their digits.
+	maxUnitsPerMicro = 1000
+)
+
+func validRate(r Rate) bool {
+	micros := int64(r.Per / time.Microsecond)
+	return r.Units >= 1 && r.Units <= algorithm.MaxUnits && r.Per <= algorithm.MaxPeriod &&
+		micros >= 1 && r.Per%time.Microsecond == 0 && r.Units <= micros*maxUnitsPerMicro
+}
+
+func parseRate(text string) (r Rate, err error) {
+	units, per, found := strings.Cut(text, "/")
+	n, errUnits := strconv.ParseInt(units, 10, 64)
+	d, errPer := time.ParseDuration(per)
+	if !found || errUnits != nil || errPer != nil {
+		return r, refuse("rate", strconv.Quote(text), allowedRateText)
+	}
+	if r = (Rate{Units: n, Per: d}); !validRate(r) {
+		return r, refuse("rate", r, allowedRate)
+	}
+	return r, nil
+}
