@@ -111,7 +111,7 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 		})
 		var refused *ServerError
 		if errors.As(err, &refused) {
-			problems = append(problems, args[0]+": "+refused.Message)
+			problems = append(problems, args[0]+": "+refused.Error())
 		} else if err != nil {
 			return explain("check", err, false)
 		}
@@ -129,13 +129,28 @@ func (s *Store) checkScripts(ctx context.Context) error {
 		_, err := s.evalFor(ctx, s.batch, &Command{Args: []string{"", "", "0", "", "", "0"}, ReadOnly: readOnly})
 		var refused *ServerError
 		if errors.As(err, &refused) {
-			return fmt.Errorf("script: check: %w: the server refuses the Lua of Options.Scripts: %w", store.ErrUnavailable, err)
+			return fmt.Errorf("script: check: %w: the server refuses %s: %w", store.ErrUnavailable, s.whatIsRefused(ctx, readOnly), err)
 		}
 		if err != nil {
 			return explain("check", err, false)
 		}
 	}
 	return nil
+}
+
+// whatIsRefused names what a server refuses in the script for a batch: what a stand-in for a server lacks, or the Lua of a user.
+func (s *Store) whatIsRefused(ctx context.Context, readOnly bool) string {
+	var refused *ServerError
+	_, err := s.within(ctx, func(ctx context.Context) (string, error) {
+		return s.do(ctx, &Command{Args: []string{"EVAL_RO", "return redis.call('TIME')[1]", "0"}, ReadOnly: true})
+	})
+	switch {
+	case readOnly && errors.As(err, &refused):
+		return "TIME in a read-only script (EVAL_RO), which the scripts of weir need to look at a limit"
+	case len(s.opts.Scripts) > 0:
+		return "the Lua of Options.Scripts, or the script of weir that it is a part of"
+	}
+	return "the script of weir for a batch"
 }
 
 // checkServer reads the version and the eviction policy.
@@ -145,7 +160,7 @@ func (s *Store) checkServer(ctx context.Context, r *Report) error {
 	})
 	var refused *ServerError
 	if errors.As(err, &refused) {
-		r.Warnings = append(r.Warnings, "version and eviction policy are not known: "+refused.Message)
+		r.Warnings = append(r.Warnings, "version and eviction policy are not known: "+refused.Error())
 		return nil
 	}
 	if err != nil {

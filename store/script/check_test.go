@@ -220,3 +220,30 @@ func TestCheckedCommandsAreThoseOfTheScripts(t *testing.T) {
 		}
 	}
 }
+
+// A stand-in for a server counts TIME among the commands that write, and refuses it in
+// read-only scripts: B107. The script is not the user's.
+func TestCheckNamesWhatAReadOnlyScriptLacks(t *testing.T) {
+	refusal := &ServerError{Message: "ERR Error compiling script (new function): :10: Write commands are not allowed in read-only scripts"}
+	for _, custom := range [][]Source{nil, {sourceOfRounds}} {
+		standIn := clientFunc(func(_ context.Context, c *Command) (string, error) {
+			last := c.Args[len(c.Args)-1]
+			switch {
+			case strings.HasSuffix(c.Args[0], "_RO") && (strings.Contains(c.Args[1], "TIME") || last == "0" && len(c.Args) > 4):
+				return "", refusal
+			case c.Args[0] == "INFO":
+				return info("redis_version:7.0.0"), nil
+			}
+			return "", nil
+		})
+		s, err := New(standIn, &Options{Scripts: custom})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Check(context.Background())
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the server refuses TIME in a read-only script (EVAL_RO)") ||
+			!strings.Contains(err.Error(), refusal.Message) || strings.Contains(err.Error(), "Options.Scripts") {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -58,8 +58,9 @@ type Command struct {
 
 // ServerError is an error reply of a server.
 type ServerError struct {
-	// Message is the reply, such as "READONLY You can't write against a read
-	// only replica."
+	// Message is the whole reply, such as "READONLY You can't write against a read
+	// only replica." It may repeat the arguments of the command, and keys among
+	// them: Error does not.
 	Message string
 	// Err is the error of the client library. It may be nil.
 	Err error
@@ -72,7 +73,22 @@ func (e *ServerError) Code() string {
 	return code
 }
 
-func (e *ServerError) Error() string { return e.Message }
+// longestMessage is the most bytes of a reply that Error returns.
+const longestMessage = 160
+
+// Error returns the beginning of the reply, up to the first argument that may be the
+// stored name of a key, which has a brace, and 160 bytes at most.
+func (e *ServerError) Error() string {
+	text, _, _ := strings.Cut(e.Message, ", with args")
+	if brace := strings.IndexAny(text, "{}"); brace >= 0 {
+		text = text[:strings.LastIndexByte(text[:brace], ' ')+1]
+	}
+	text = strings.TrimRight(text, " ")
+	if len(text) > longestMessage {
+		text = strings.ToValidUTF8(text[:longestMessage], "") + "…"
+	}
+	return text
+}
 
 // Unwrap returns the error of the client library.
 func (e *ServerError) Unwrap() error { return e.Err }

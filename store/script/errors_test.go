@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
 
@@ -196,4 +198,37 @@ func TestEndedContextSendsNothing(t *testing.T) {
 	if !errors.Is(err, store.ErrInvalid) {
 		t.Error(err)
 	}
+}
+
+// A server that does not know a command repeats the beginning of its arguments: B104.
+// The whole of it is in ServerError.Message alone.
+func TestErrorsHoldNoKey(t *testing.T) {
+	for message, want := range map[string]string{
+		"ERR unknown command 'EVALSHA', with args beginning with: '992e' '1' 'weir:{ann@example.com}:gcra/1:login' ": "ERR unknown command 'EVALSHA'",
+		"ERR unknown command `EVALSHA` 'weir:{ann smith}:gcra/1:login'":                                              "ERR unknown command `EVALSHA`",
+		"ERR unknown command EVALSHA weir:{ann":                                                                      "ERR unknown command EVALSHA",
+		"{ann}":                                                                                                      "",
+		"READONLY You can't write against a read only replica.":                                                      "READONLY You can't write against a read only replica.",
+		"MOVED 1234 127.0.0.1:6379":                                                                                  "MOVED 1234 127.0.0.1:6379",
+		"ERR " + strings.Repeat("ä", 200):                                                                            "ERR " + strings.Repeat("ä", 78) + "…",
+	} {
+		if got := (&ServerError{Message: message}).Error(); got != want {
+			t.Errorf("%q: %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestServerThatRepeatsArgumentsLeaksNoKey(t *testing.T) {
+	const key = "ann@example.com"
+	eachServer(t, &servertest.Config{Args: []string{"--rename-command", "EVALSHA", "", "--rename-command", "EVALSHA_RO", ""}}, func(t *testing.T, server *servertest.Server) {
+		s := open(t, dialWire(t, server), nil)
+		_, _, applied := s.Apply(context.Background(), oneOp(key, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 1))))
+		_, peeked := s.Peek(context.Background(), oneOp(key, algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(1), 1))))
+		for _, err := range []error{applied, peeked} {
+			var reply *ServerError
+			if err == nil || strings.Contains(err.Error(), "ann") || !errors.As(err, &reply) || !strings.Contains(reply.Message, key) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
 }
