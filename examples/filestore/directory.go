@@ -18,7 +18,8 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// place is where a state lies. The parameters of the limit are not part of it.
+// place is where a state lies. kind is Spec.StoredKind, which has the identity; the other
+// parameters of the limit are not part of it.
 type place struct{ key, limit, kind string }
 
 func placeOf(s *store.Slot) place { return place{s.Key, s.Limit, s.Algorithm.Spec().StoredKind()} }
