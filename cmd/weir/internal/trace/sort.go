@@ -1,8 +1,14 @@
 package trace
 
 import (
+	"bufio"
 	"cmp"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 )
 
@@ -12,6 +18,15 @@ type record struct {
 	cost int64
 	key  uint32 // its KeyIndex
 }
+
+const (
+	recordSize = 8 + 8 + 4 // bytes of a record in the temporary file
+
+	minRunBuffer = 4 << 10  // bytes
+	maxRunBuffer = 64 << 10 // bytes: larger ones gain nothing
+)
+
+var errShort = errors.New("trace: sort: the temporary file is shorter than what was written")
 
 // sorter is an external, stable merge sort by time. It gathers up to limit records in memory, a run, sorts it and writes it
 // to a temporary file; the end is a merge of all runs. A trace of one run stays in memory and makes no file. On equal times
@@ -24,8 +39,9 @@ type sorter struct {
 	dir      string
 	finished bool // everything was added
 	run      []record
-	taken    int    // how many of run were returned, where that is all
-	spill    *spill // nil where one run was enough
+	file     *os.File // nil where one run was enough
+	name     string   // of the file; "" once it has none any more
+	sizes    []int    // of the runs in the file, in records
 	merge    merge
 }
 
@@ -41,110 +57,145 @@ func (s *sorter) add(rec record) error {
 }
 
 // finish ends the adding.
-func (s *sorter) finish() (err error) {
+func (s *sorter) finish() error {
 	s.finished = true
-	if s.spill == nil {
-		sortRun(s.run)
+	if s.file == nil {
+		s.sortRun()
 		return nil
 	}
-	if err = s.flush(); err != nil {
+	if err := s.flush(); err != nil {
 		return err
 	}
-	s.run = nil // its memory is for the buffers of the merge
-	s.merge, err = newMerge(s.spill.runs(24 * s.limit))
-	return err
+	buffer := max(minRunBuffer, min(24*s.limit/len(s.sizes), maxRunBuffer))
+	s.run = nil // its memory is for the buffers
+	var start int64
+	for number, size := range s.sizes {
+		length := int64(size) * recordSize
+		r := &run{number: number, left: size, from: bufio.NewReaderSize(io.NewSectionReader(s.file, start, length), buffer)}
+		if err := r.advance(); err != nil { // never io.EOF: no run is empty
+			return err
+		}
+		s.merge = append(s.merge, r)
+		start += length
+	}
+	heap.Init(&s.merge)
+	return nil
 }
 
 // next returns the records in order, then io.EOF.
-func (s *sorter) next() (record, error) {
-	if s.spill != nil {
-		return s.merge.next()
+func (s *sorter) next() (rec record, err error) {
+	switch {
+	case s.file != nil && len(s.merge) > 0:
+		first := s.merge[0]
+		rec = first.rec
+		if err = first.advance(); err == nil {
+			heap.Fix(&s.merge, 0)
+		} else if err == io.EOF {
+			heap.Pop(&s.merge)
+			err = nil
+		}
+		return rec, err
+	case len(s.run) > 0:
+		rec, s.run = s.run[0], s.run[1:]
+		return rec, nil
 	}
-	if s.taken == len(s.run) {
-		return record{}, io.EOF
-	}
-	s.taken++
-	return s.run[s.taken-1], nil
+	return rec, io.EOF
 }
 
+// sortRun sorts the run by time. Records of one time keep their order.
+func (s *sorter) sortRun() {
+	slices.SortStableFunc(s.run, func(a, b record) int { return cmp.Compare(a.at, b.at) })
+}
+
+// flush sorts the run, which is not empty, and moves it to the file.
 func (s *sorter) flush() (err error) {
-	if s.spill == nil {
-		if s.spill, err = newSpill(s.dir); err != nil {
-			return err
+	if s.file == nil {
+		if s.file, err = os.CreateTemp(s.dir, "weir-sort-*.tmp"); err != nil {
+			return fmt.Errorf("trace: sort: %w", err)
+		}
+		// Where an open file can be removed (not on Windows), its space comes back even if this process is killed.
+		if s.name = s.file.Name(); os.Remove(s.name) == nil {
+			s.name = ""
 		}
 	}
-	sortRun(s.run)
-	err = s.spill.write(s.run)
+	s.sortRun()
+	w := bufio.NewWriterSize(s.file, maxRunBuffer)
+	text := make([]byte, 0, recordSize)
+	for _, rec := range s.run {
+		text = binary.LittleEndian.AppendUint64(text[:0], uint64(rec.at))
+		text = binary.LittleEndian.AppendUint64(text, uint64(rec.cost))
+		text = binary.LittleEndian.AppendUint32(text, rec.key)
+		_, _ = w.Write(text) // Flush returns the first error
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("trace: sort: %w", err)
+	}
+	s.sizes = append(s.sizes, len(s.run))
 	s.run = s.run[:0]
-	return err
+	return nil
 }
 
 // close removes the temporary file and lets go of the memory. It may be called again.
 func (s *sorter) close() error {
-	s.finished, s.run, s.taken, s.merge = true, nil, 0, merge{}
-	if s.spill == nil {
+	s.finished, s.run, s.merge = true, nil, nil
+	if s.file == nil {
 		return nil
 	}
-	return s.spill.close()
+	err := s.file.Close()
+	s.file = nil
+	if s.name != "" {
+		err = errors.Join(err, os.Remove(s.name))
+		s.name = ""
+	}
+	if err != nil {
+		return fmt.Errorf("trace: sort: %w", err)
+	}
+	return nil
 }
 
-// sortRun sorts by time. Records of one time keep their order.
-func sortRun(run []record) {
-	slices.SortStableFunc(run, func(a, b record) int { return cmp.Compare(a.at, b.at) })
+// run is a sorted run of the temporary file.
+type run struct {
+	rec    record // the current one
+	number int
+	left   int // records behind it
+	from   *bufio.Reader
 }
 
-// merge merges sorted runs: a binary heap whose top is the run with the next record.
-type merge struct {
-	heap []*runReader
+// advance goes to the next record, or returns io.EOF behind the last.
+func (r *run) advance() error {
+	if r.left == 0 {
+		return io.EOF
+	}
+	r.left--
+	text, err := r.from.Peek(recordSize)
+	if err == io.EOF {
+		return errShort
+	}
+	if err != nil {
+		return fmt.Errorf("trace: sort: %w", err)
+	}
+	r.rec = record{
+		at:   int64(binary.LittleEndian.Uint64(text)),
+		cost: int64(binary.LittleEndian.Uint64(text[8:])),
+		key:  binary.LittleEndian.Uint32(text[16:]),
+	}
+	_, err = r.from.Discard(recordSize)
+	return err
 }
 
-func newMerge(runs []*runReader) (merge, error) {
-	m := merge{heap: make([]*runReader, 0, len(runs))}
-	for _, r := range runs {
-		if err := r.advance(); err != nil { // never io.EOF: no run is empty
-			return merge{}, err
-		}
-		m.heap = append(m.heap, r)
-	}
-	for i := len(m.heap)/2 - 1; i >= 0; i-- {
-		m.sink(i)
-	}
-	return m, nil
+// merge is a heap of runs: first is the one with the next record.
+type merge []*run
+
+func (m merge) Len() int      { return len(m) }
+func (m merge) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m *merge) Push(x any)   { *m = append(*m, x.(*run)) }
+
+func (m merge) Less(i, j int) bool {
+	return m[i].rec.at < m[j].rec.at || m[i].rec.at == m[j].rec.at && m[i].number < m[j].number
 }
 
-func (m *merge) next() (record, error) {
-	if len(m.heap) == 0 {
-		return record{}, io.EOF
-	}
-	top := m.heap[0]
-	rec := top.rec
-	switch err := top.advance(); err {
-	case nil:
-	case io.EOF:
-		last := len(m.heap) - 1
-		m.heap[0] = m.heap[last]
-		m.heap = m.heap[:last]
-	default:
-		return record{}, err
-	}
-	m.sink(0)
-	return rec, nil
-}
-
-// sink lets the run at i down to its place.
-func (m *merge) sink(i int) {
-	for {
-		child := 2*i + 1
-		if child >= len(m.heap) {
-			return
-		}
-		if right := child + 1; right < len(m.heap) && m.heap[right].before(m.heap[child]) {
-			child = right
-		}
-		if !m.heap[child].before(m.heap[i]) {
-			return
-		}
-		m.heap[i], m.heap[child] = m.heap[child], m.heap[i]
-		i = child
-	}
+func (m *merge) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
 }

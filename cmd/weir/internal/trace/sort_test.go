@@ -97,7 +97,7 @@ func TestTemporaryFileIsGoneHoweverTheReadingEnds(t *testing.T) {
 		r, dir := open(t, strings.NewReader(descending(100)))
 		drainReader(t, r)
 		wantEmpty(t, dir)
-		if r.sort.spill == nil || r.sort.spill.file != nil {
+		if len(r.sort.sizes) == 0 || r.sort.file != nil {
 			t.Error("the file was never made, or is still open")
 		}
 	})
@@ -106,7 +106,7 @@ func TestTemporaryFileIsGoneHoweverTheReadingEnds(t *testing.T) {
 		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
-		file := r.sort.spill.file
+		file := r.sort.file
 		if err := errors.Join(r.Close(), r.Close()); err != nil {
 			t.Error(err)
 		}
@@ -121,7 +121,7 @@ func TestTemporaryFileIsGoneHoweverTheReadingEnds(t *testing.T) {
 			t.Errorf("Next: %v", err)
 		}
 		wantEmpty(t, dir)
-		if r.sort.spill.file != nil {
+		if r.sort.file != nil {
 			t.Error("the file is still open")
 		}
 	})
@@ -136,7 +136,7 @@ func TestTemporaryFileThatLosesDataIsAnError(t *testing.T) {
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.sort.spill.file.Truncate(20000*recordSize - 1); err != nil {
+	if err := r.sort.file.Truncate(20000*recordSize - 1); err != nil {
 		t.Fatal(err)
 	}
 	n := 1

@@ -2,25 +2,15 @@
 //
 // # Formats
 //
-//   - jsonl: one JSON object a line, {"at_us":1700000000000000,"key":"user:1","cost":1}
-//   - combined, clf: the Combined and the Common Log Format of web servers, host ident user [date] "request" status bytes,
-//     with or without "referer" "user-agent" behind
-//   - nginx-json: a log_format of nginx with escape=json, of which the members msec, request_time, remote_addr, request_uri or uri,
-//     and http_user_agent are read
-//   - caddy: the JSON access log of Caddy
-//   - alb: the access log of an AWS Application Load Balancer
-//   - cloudfront: the standard log of AWS CloudFront, with its #Fields lines
-//   - envoy: the default format of Envoy's access log
-//   - csv: columns that are named in a header and in [Options]
-//   - auto: csv where a column is named in the options, and else whichever of the others the first lines are written in
-//
-// Any of them may be compressed by gzip, in one member or several.
+// The table in format.go has the formats: how a line is cut into fields, and which fields are the time, the client, the path and the user
+// agent. Any of them may be compressed by gzip, in one member or several, and stand in the lines of a log daemon or a container
+// runtime, see [Envelopes]. Options.LogFormat describes one more.
 //
 // # Time
 //
-// The time of an event is when its request began, as well as the log can tell: envoy and alb write it, nginx-json and caddy
-// write the end and how long it took, which is subtracted. A Common or Combined log of nginx has the end only, and so has
-// cloudfront, in whole seconds. All times are cut down to whole µs, from the text and not through a float.
+// The time of an event is when its request began, as well as the log can tell. Where a log has the end and how long the request took, the
+// difference is exact. A Common or Combined log of nginx has the end only. All times are cut down to whole µs, from the text and not
+// through a float.
 //
 // # Order
 //
