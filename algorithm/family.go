@@ -129,7 +129,11 @@ func (r *Registry) find(is func(Family) bool) (f Family, found bool) {
 func (r *Registry) Parse(text string) (Algorithm, error) {
 	name, rest, found := strings.Cut(text, ":")
 	if !found {
-		return nil, refuseSpec("text", text, "NAME:LIMIT/PERIOD, such as gcra:100/1m,burst=20")
+		const allowed = "NAME:LIMIT/PERIOD, such as gcra:100/1m,burst=20"
+		if near := nearSpec(text); near != "" {
+			return nil, refuseSpec("text", text, allowed+"; perhaps "+near)
+		}
+		return nil, refuseSpec("text", text, allowed)
 	}
 	f, known := r.find(func(f Family) bool { return f.Name == name })
 	if !known {

@@ -43,8 +43,8 @@ var mayUseOfTime = []string{
 // mayBeVariables are the package's variables, which nothing may write to.
 var mayBeVariables = map[string]string{
 	"oneWord": "shape of a state", "twoWords": "shape of a state", "threeWords": "shape of a state",
-	"durationPart": "a compiled expression",
-	"_":            "guards that a type implements an interface",
+	"durationPart": "a compiled expression", "writtenPeriod": "a compiled expression",
+	"_": "guards that a type implements an interface",
 }
 
 // TestAlgorithmsArePure checks the source of the package (P7, P1): no floating

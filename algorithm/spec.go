@@ -85,6 +85,9 @@ var durationPart = regexp.MustCompile(`([0-9.]+)(ns|us|µs|μs|ms|s|m|h)`)
 func parsePeriod(text string) (time.Duration, error) {
 	const allowed = "a duration with a unit, such as 500ms, 1m or 24h, of whole microseconds up to 9600h"
 	if d, err := time.ParseDuration(text); err != nil || d <= 0 || text[0] == '+' {
+		if near := nearPeriod(text); near != "" {
+			return 0, refuseSpec("period", text, allowed+"; perhaps "+near)
+		}
 		return 0, refuseSpec("period", text, allowed)
 	}
 	sum := new(big.Rat)
@@ -100,6 +103,45 @@ func parsePeriod(text string) (time.Duration, error) {
 		return 0, refuseSpec("period", text, allowed)
 	}
 	return time.Duration(sum.Num().Int64()), nil
+}
+
+// writtenPeriod is a period as other programs write it: 60/min, 10/m, 5/1day.
+var writtenPeriod = regexp.MustCompile(`^(\d{0,4}) ?(ms|msec|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week)s?$`)
+
+// nearPeriod returns the duration that a period was meant to be, or "". A day is 24 hours; a month is no length of time.
+func nearPeriod(text string) string {
+	match := writtenPeriod.FindStringSubmatch(strings.ToLower(text))
+	if match == nil || strings.Trim(match[1], "0") == "" && match[1] != "" {
+		return ""
+	}
+	number, _ := strconv.Atoi("0" + match[1]) // at most four digits: cannot fail
+	if match[1] == "" {
+		number = 1
+	}
+	switch unit := match[2]; {
+	case unit[0] == 'w':
+		return strconv.Itoa(7*24*number) + "h"
+	case unit[0] == 'd':
+		return strconv.Itoa(24*number) + "h"
+	case strings.HasPrefix(unit, "ms"):
+		return strconv.Itoa(number) + "ms"
+	default:
+		return strconv.Itoa(number) + unit[:1]
+	}
+}
+
+// nearSpec returns what a text without the name of an algorithm was meant to be, or "".
+func nearSpec(text string) string {
+	limit, period, _ := strings.Cut(text, "/")
+	if _, err := parseUnits("limit", limit); err != nil {
+		return ""
+	}
+	if _, err := parsePeriod(period); err != nil {
+		if period = nearPeriod(period); period == "" {
+			return ""
+		}
+	}
+	return "gcra:" + limit + "/" + period
 }
 
 func refuseSpec(field, value, allowed string) error {
