@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,9 +189,7 @@ func waitingFor(ops []store.Op) (ids []store.SlotID) {
 			ids = append(ids, ops[i].ID())
 		}
 	}
-	slices.SortFunc(ids, func(a, b store.SlotID) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Identity, b.Identity))
-	})
+	slices.SortFunc(ids, store.SlotID.Compare)
 	return ids
 }
 

@@ -212,7 +212,11 @@ func TestFeaturesOfLeavesOutThoseOfAnotherStore(t *testing.T) {
 func TestSlotIDTellsSlotsApart(t *testing.T) {
 	window := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(5)))
 	other := algorithm.Must(algorithm.NewGCRA(algorithm.PerMinute(7), 3))
+	shorter := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerMinute(5)))
 	base := store.Slot{Key: "k", Limit: "l", Algorithm: gcra}
+	if a, b := (&store.Slot{Key: "k", Algorithm: window}).ID(), (&store.Slot{Key: "k", Algorithm: shorter}).ID(); a == b || a.Compare(b) == 0 {
+		t.Errorf("windows of two periods are one slot: %v", a)
+	}
 	for name, c := range map[string]struct {
 		slot store.Slot
 		same bool
@@ -222,10 +226,15 @@ func TestSlotIDTellsSlotsApart(t *testing.T) {
 		"another key":      {store.Slot{Key: "K", Limit: "l", Algorithm: gcra}, false},
 		"another limit":    {store.Slot{Key: "k", Limit: "m", Algorithm: gcra}, false},
 		"another kind":     {store.Slot{Key: "k", Limit: "l", Algorithm: window}, false},
+		"another period":   {store.Slot{Key: "k", Limit: "l", Algorithm: shorter}, false},
 		"parts moved":      {store.Slot{Key: "kl", Limit: "", Algorithm: gcra}, false},
 	} {
 		if same := base.ID() == c.slot.ID(); same != c.same {
 			t.Errorf("%s: same %t", name, same)
+		}
+		forth, back := base.ID().Compare(c.slot.ID()), c.slot.ID().Compare(base.ID())
+		if forth != -back || (forth == 0) != c.same {
+			t.Errorf("%s: compares as %d, and as %d the other way round", name, forth, back)
 		}
 	}
 }
