@@ -24,7 +24,6 @@ type trackedStore struct {
 	closed     bool
 }
 
-
 // Apply implements store.Store.
 func (t *trackedStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	if err := t.ctx.Err(); err != nil {

@@ -212,3 +212,31 @@ func TestFractionalIntervalsAreExact(t *testing.T) {
 		}
 	})
 }
+
+// TestVersionsWithTwoPeriodsDoNotEraseEachOther: during a rolling deployment one version
+// of a service has a window of an hour and the other one of a second, under one name.
+// Each has its state, so both admit at most what they admit alone: with one state for
+// both, 1000/1h beside 10/1s admitted 10,318 in ten seconds.
+func TestVersionsWithTwoPeriodsDoNotEraseEachOther(t *testing.T) {
+	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
+		for _, kind := range []string{"fixed-window", "sliding-counter", "sliding-log"} {
+			clock := &manualClock{}
+			clock.set(start)
+			s := e.store(t, &storeOptions{Clock: clock})
+			long, short := limitOf(kind, 200, time.Hour), limitOf(kind, 10, time.Second)
+			var admitted [2]int
+			for step := range instant(500) { // every 20 ms
+				clock.set(start + step*20_000)
+				for i, limit := range []algorithm.Algorithm{long, short} {
+					if mustApply(t, s, op(t.Name(), kind, limit, 1)) {
+						admitted[i]++
+					}
+				}
+			}
+			f, _ := algorithm.FamilyOf(short.Spec().Kind)
+			if most := f.Bound(short.Spec(), 10*time.Second); admitted[0] != 200 || int64(admitted[1]) > most || admitted[1] < 90 {
+				t.Errorf("%s: %d admitted by 200/1h, and %d by 10/1s in ten seconds, of which at most %d", kind, admitted[0], admitted[1], most)
+			}
+		}
+	})
+}
