@@ -15,6 +15,10 @@ type Misfit struct {
 
 	// First is the first bad line that Other could use; where there is no Other, the first bad line.
 	First BadLine
+
+	// Option and Value are the option that may read it: the format Other, or another unit of time. "" for none; the Value "" is for the
+	// user to know.
+	Option, Value string
 }
 
 // String says it in one sentence, without any text of the trace.
@@ -38,11 +42,47 @@ func (r *Reader) Misfit() (m Misfit, ok bool) {
 		return Misfit{}, false
 	}
 	m = Misfit{Format: r.format.name, Events: r.counts.Events, Bad: r.counts.Bad, First: r.bad[0]}
-	if other >= 0 {
+	switch {
+	case other >= 0:
 		m.Other, m.OtherLines, m.First = r.others.parsers[other].format.name, r.others.lines[other], r.others.first[other]
+		m.Option, m.Value = "format", m.Other
+	case r.unit != "":
+		m.Option, m.Value = "time unit", r.unit
+	case r.format.hosts != nil && r.format.name != customName:
+		m.Option = "log format"
 	}
 	return m, true
 }
+
+// unitOf returns the unit of a time of this century, by the number of its digits, or "".
+func unitOf(text []byte) string {
+	switch passDigits(text, 0) {
+	case 13:
+		return "ms"
+	case 16:
+		return "us"
+	case 19:
+		return "ns"
+	}
+	return ""
+}
+
+// maxSpan is the longest time, in µs, that an access log is believed to span.
+const maxSpan = 366 * 24 * 3600 * 1e6
+
+// Warnings returns what somebody who knows the trace should look at. It is complete when Counts is.
+func (r *Reader) Warnings() (all []string) {
+	if misfit, found := r.Misfit(); found {
+		all = append(all, misfit.String())
+	}
+	if span := r.latest.at - r.earliest.at; r.format.hosts != nil && span > maxSpan {
+		all = append(all, fmt.Sprintf("the times span %d days, from line %d to line %d: are they right?", span/(24*3600*1e6), r.earliest.line, r.latest.line))
+	}
+	return all
+}
+
+// moment is a time of a trace and the line that has it.
+type moment struct{ at, line int64 }
 
 // others tries the bad lines of a trace in the other formats.
 type others struct {

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +46,45 @@ func TestMisfit(t *testing.T) {
 				t.Errorf("%+v does not agree with %+v", m, n)
 			}
 		})
+	}
+}
+
+func TestMisfitSaysWhatMayReadTheTrace(t *testing.T) {
+	csv := Options{TimeColumn: "time"}
+	for name, c := range map[string]struct {
+		text          string
+		opts          Options
+		option, value string
+	}{
+		"another format":   {jsonLine, Options{Format: "combined"}, "format", "jsonl"},
+		"milliseconds":     {"time\n1700158623000\n", csv, "time unit", "ms"},
+		"microseconds":     {"time\n1700158623000000\n", csv, "time unit", "us"},
+		"nanoseconds":      {"time\n1700158623000000000\n", Options{TimeColumn: "time", TimeUnit: "ms"}, "time unit", "ns"},
+		"no time at all":   {"time\nnoon\n", csv, "", ""},
+		"a log of its own": {"192.0.2.1|x\n", Options{Format: "combined"}, "log format", ""},
+		"a wrong template": {"192.0.2.1|x\n", Options{LogFormat: "$msec $remote_addr"}, "", ""},
+	} {
+		_, r := readAll(t, c.text, &c.opts)
+		if m, found := r.Misfit(); !found || m.Option != c.option || m.Value != c.value {
+			t.Errorf("%s: %v, %q %q, want %q %q", name, found, m.Option, m.Value, c.option, c.value)
+		}
+	}
+}
+
+func TestTimesFarApartAreAWarning(t *testing.T) {
+	line := func(year int) string {
+		return fmt.Sprintf(`192.0.2.7 - - [01/Jan/%d:00:00:00 +0000] "GET / HTTP/1.1" 200 5`, year) + "\n"
+	}
+	for text, want := range map[string][]string{
+		line(2026) + line(2025) + line(2026):                     nil,
+		line(2026) + line(2062) + line(2020):                     {"the times span 15341 days, from line 3 to line 2: are they right?"},
+		"x\n" + line(1971) + line(2026):                          {"the times span 20089 days, from line 2 to line 3: are they right?"},
+		"x\ny\n" + line(2026):                                    {"2 of 3 lines cannot be used as clf; line 1: ident is missing, or is not one word"},
+		jsonLine + "\n" + `{"at_us":7000000000000000,"key":"a"}`: nil,
+	} {
+		if _, r := readAll(t, text, nil); !slices.Equal(r.Warnings(), want) {
+			t.Errorf("%q: %q", text, r.Warnings())
+		}
 	}
 }
 

@@ -95,11 +95,13 @@ type Reader struct {
 	keys     interner
 	sort     *sorter // nil where events come in the order of the file
 
-	counts Counts
-	bad    []BadLine
-	others others
-	last   int64 // the time of the last usable event; 0, which no event precedes, before the first
-	err    error // the end, or what went wrong: stays
+	counts           Counts
+	bad              []BadLine
+	others           others
+	last             int64  // the time of the last usable event; 0, which no event precedes, before the first
+	unit             string // of time that the first bad line would need; "" for none
+	earliest, latest moment
+	err              error // the end, or what went wrong: stays
 }
 
 var errClosed = errors.New("trace: the reader is closed")
@@ -189,6 +191,12 @@ func (r *Reader) read() (record, error) {
 			r.counts.OutOfOrder++
 		}
 		r.last = f.at
+		if r.counts.Events == 1 || f.at < r.earliest.at {
+			r.earliest = moment{f.at, r.lines.number}
+		}
+		if f.at > r.latest.at {
+			r.latest = moment{f.at, r.lines.number}
+		}
 		return record{at: f.at, cost: f.cost, key: key}, nil
 	}
 }
@@ -209,6 +217,9 @@ func (r *Reader) changeInput() error {
 const reasonEnvelope = "what a log daemon or a container runtime wrote around the first lines is missing"
 
 func (r *Reader) addBad(line []byte, reason string) {
+	if reason == reasonLate && r.format.name == csvName && r.counts.Bad == 0 {
+		r.unit = unitOf(r.parser.values[0])
+	}
 	r.counts.Bad++
 	bad := func() BadLine {
 		b := BadLine{Number: r.lines.number, Text: display(line), Reason: reason}
