@@ -43,7 +43,7 @@ func TestReportShowsNothingThatATerminalActsOn(t *testing.T) {
 		file := filepath.Join(dir, "access.log")
 		write(t, file, hostileLog(key, key)+log)
 		got := start("replay", "--key", "user-agent", "--limit", "gcra:1/1h", file)
-		if got.status != exitOK || !strings.Contains(got.out, "denied    2 ") || !strings.Contains(got.out, "\nbad lines") {
+		if got.status != exitOK || !strings.Contains(got.out, "denied    2 ") || !strings.Contains(got.out, " bad lines\n") {
 			t.Fatalf("%q: status %d, %s\n%s", key, got.status, got.err, got.out)
 		}
 		if i := strings.IndexFunc(got.out, func(c rune) bool { return c != '\n' && !strconv.IsPrint(c) }); i >= 0 || !utf8.ValidString(got.out) {

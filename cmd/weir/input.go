@@ -34,12 +34,8 @@ var flagVars = map[string]string{
 	"keys":      strings.Join(trace.Keys(), ", "),
 }
 
-// specHelp is the part of the long help that the commands share.
-const specHelp = `SPEC is one of
-  gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]   leaky-bucket:L/P[,capacity=N]
-  fixed-window:L/P             sliding-log:L/P              sliding-counter:L/P
-L units per period P, a duration with a unit such as 500ms, 1m or 24h. Burst and capacity are L where left out.
-
+// traceHelp is the long help that replay and compare share.
+var traceHelp = specHelp() + `
 ` + urlHelp + ` What a
 replay writes on a server is removed at its end.
 
@@ -50,6 +46,19 @@ Lines that cannot be used are counted and shown; they do not change the exit sta
 Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 `
 
+// specHelp lists the specs of all algorithms.
+func specHelp() string {
+	text := "SPEC is one of\n"
+	for _, f := range algorithm.Families() {
+		spec := f.Name + ":L/P"
+		if f.Option != "" {
+			spec += "[," + f.Option + "=N]"
+		}
+		text += fmt.Sprintf("  %-32s %s\n", spec, f.Summary)
+	}
+	return text + "L units per period P, a duration with a unit such as 500ms, 1m or 24h; N is L where left out.\n"
+}
+
 // urlHelp is the part of the long help about stores.
 const urlHelp = `URL is one of
   memory://
@@ -59,20 +68,19 @@ or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own cl
 
 // input is an opened trace.
 type input struct {
-	source *source
-	reader *trace.Reader
-	events *trace.Ahead
-	key    string
-	place  *place
+	source   *source
+	reader   *trace.Reader
+	events   *trace.Ahead
+	key      string
+	endpoint *endpoint
 }
 
-// open opens the trace, and reads where its states shall live. outputs are the
-// files that the command will write, by their flags: none may be the trace
-// itself.
-func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]string) (*input, error) {
-	where, err := parseStoreURL(f.Store)
+// open opens the trace, and reads where its states shall live. None of outputs may be
+// the trace itself.
+func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag) (*input, error) {
+	on, err := parseStoreURL(f.Store)
 	if err == nil {
-		err = where.checkPrefix(f.Prefix, maxPrefix)
+		err = on.checkPrefix(f.Prefix, maxPrefix)
 	}
 	if err != nil {
 		return nil, err
@@ -81,8 +89,8 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 	if err != nil {
 		return nil, err
 	}
-	for flag, name := range outputs {
-		if err := src.spare(flag, name, s.out); err != nil {
+	for _, o := range outputs {
+		if err := src.checkOutput(o, s.out); err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
 	}
@@ -98,7 +106,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs map[string]st
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
-	return &input{src, reader, trace.NewAhead(reader), f.Key, where}, nil
+	return &input{src, reader, trace.NewAhead(reader), f.Key, on}, nil
 }
 
 // flagOf returns the text of an OptionError with the flag in front instead of
@@ -133,19 +141,22 @@ func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Even
 	}
 }
 
-// describe says in a report where it came from.
-func (f *traceFlags) describe(r *report.Source, in *input) {
+// source says in a report where it came from.
+func (f *traceFlags) source(in *input) report.Source {
 	counts := in.reader.Counts()
-	r.Trace, r.Format, r.Store = f.Trace, in.reader.Format(), in.place.shown
-	r.Lines, r.Empty, r.Headers = counts.Lines, counts.Skipped, counts.Headers
+	r := report.Source{
+		Trace: f.Trace, Format: in.reader.Format(), Store: in.endpoint.shown,
+		Lines: counts.Lines, Empty: counts.Skipped, Headers: counts.Headers,
+		OutOfOrder: counts.OutOfOrder, Sorted: in.reader.Sorted(),
+		BadLines: []report.BadLine{},
+	}
 	if around := in.reader.Envelope(); around != "" {
 		r.Format += " in " + around
 	}
-	r.OutOfOrder, r.Sorted = counts.OutOfOrder, in.reader.Sorted()
 	switch {
 	case in.key != "":
 		r.Key = in.key
-	case r.Format == "csv", r.Format == "jsonl":
+	case in.reader.Format() == "csv", in.reader.Format() == "jsonl":
 		r.Key = "key"
 	default:
 		r.Key = trace.KeyHost
@@ -158,6 +169,39 @@ func (f *traceFlags) describe(r *report.Source, in *input) {
 	if misfit, found := in.reader.Misfit(); found {
 		r.Misfit = misfit.String()
 	}
+	return r
+}
+
+// again is the command line that decides the trace again, without its outputs and without
+// the user and the password of a server.
+func (f *traceFlags) again(command string, limits []string, in *input) string {
+	words := []string{"weir", command}
+	flag := func(name, value, left string) {
+		if value != left {
+			words = append(words, name, value)
+		}
+	}
+	for _, limit := range limits {
+		flag("--limit", limit, "")
+	}
+	flag("--store", in.endpoint.shown, memoryURL)
+	if f.Prefix != nil {
+		flag("--prefix", *f.Prefix, "")
+	}
+	flag("--format", f.Format, "auto")
+	flag("--log-format", f.LogFormat, "")
+	flag("--envelope", f.Envelope, "auto")
+	flag("--key", f.Key, "")
+	flag("--time-column", f.TimeColumn, "")
+	flag("--time-unit", f.TimeUnit, "")
+	flag("--cost-column", f.CostColumn, "")
+	if f.Sort {
+		words = append(words, "--sort")
+	}
+	if strings.HasPrefix(f.Trace, "-") && f.Trace != "-" {
+		words = append(words, "--")
+	}
+	return shellLine(append(words, f.Trace)...)
 }
 
 // traceClock shows the time of the current event.

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/store"
 )
 
 // Many times the events of the same keys leave no more behind. The heap is
@@ -55,12 +56,13 @@ func wantNoGrowth(t *testing.T, few, many, slack int64) {
 // can ask for: the default would hold all of these.
 func spilledReplay(t *testing.T, events int) int64 {
 	clock := &traceClock{}
-	states, err := (&place{}).open(t.Context(), clock, nil, nil)
+	states, err := (&endpoint{}).openReplay(t.Context(), clock, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer states.Close()
-	limiter, err := weir.New(states, weir.Limit{Name: soleLimit, Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.Rate{Units: 100, Per: time.Minute}, 20))}, nil)
+	limit := store.Slot{Algorithm: algorithm.Must(algorithm.NewGCRA(algorithm.Rate{Units: 100, Per: time.Minute}, 20)), Limit: "limit"}
+	deciders, err := newDeciders(states, []store.Slot{limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +77,13 @@ func spilledReplay(t *testing.T, events int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	collected, err := decide(context.Background(), &input{reader: reader, events: ahead}, limiter, clock, decisions)
-	if err != nil {
+	if err := deciders.decide(context.Background(), &input{reader: reader, events: ahead}, clock, decisions); err != nil {
 		t.Fatal(err)
 	}
 	if err := decisions.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r := collected.Report(); r.Events != int64(events) || r.Keys != 100 {
+	if r := deciders.collected.Replay(report.Source{}); r.Events != int64(events) || r.Keys != 100 {
 		t.Fatalf("%d events of %d keys", r.Events, r.Keys)
 	}
 	return out.most

@@ -277,7 +277,7 @@ func (w *world) sorted() []event {
 }
 
 // want returns the decision lines and the counts of a replay of events.
-func (w *world) want(events []event) (lines string, r report.Report) {
+func (w *world) want(events []event) (lines string, r report.Replay) {
 	var all strings.Builder
 	used, hit := map[int]bool{}, map[int]bool{}
 	for _, e := range events {
@@ -315,11 +315,11 @@ func (w *world) check(t failer, file string, sorted bool) {
 		}
 		t.Fatalf("%s on %s, sorted %v: status %d, %s\n%s\ntrace:\n%s", w.spec(), w.store, sorted, got.status, got.err, difference(got.out, lines), trace)
 	}
-	var r report.Report
+	var r report.Replay
 	if err := json.Unmarshal([]byte(read(t, summary)), &r); err != nil {
 		t.Fatalf("--json: %v", err)
 	}
-	have := report.Report{Span: report.Span{Events: r.Events}, Keys: r.Keys, KeysHit: r.KeysHit, Admitted: r.Admitted, Denied: r.Denied, UnitsAdmitted: r.UnitsAdmitted}
+	have := report.Replay{Span: report.Span{Events: r.Events}, Keys: r.Keys, KeysHit: r.KeysHit, Admitted: r.Admitted, Denied: r.Denied, UnitsAdmitted: r.UnitsAdmitted}
 	if fmt.Sprint(have) != fmt.Sprint(counts) {
 		t.Fatalf("%s: the report counts\n%+v, want\n%+v", w.spec(), have, counts)
 	}

@@ -35,9 +35,9 @@ func TestAccessLogIsSortedByTime(t *testing.T) {
 		"events    5 requests in 6 lines\n",
 		"bad       1 line\n",
 		"disorder  2 events earlier than the one before, sorted by time\n",
-		"span      2026-01-01 00:01:27 UTC to 2026-01-01 00:01:40 UTC (13s)\n",
+		"span      2026-01-01 00:01:27 UTC to 2026-01-01 00:01:40 UTC (13 s)\n",
 		"denied    3 (60.0 %)\n",
-		"  line 3: there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request: h - - [yesterday]",
+		"   3  there is no [dd/Mon/yyyy:hh:mm:ss +hhmm] before a quoted request  h - - [yesterday]",
 	} {
 		if !strings.Contains(got.err, want) {
 			t.Errorf("the report does not say %q:\n%s", want, got.err)

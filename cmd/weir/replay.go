@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
@@ -13,111 +14,144 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// soleLimit is the name of the one limit of a replay.
-const soleLimit = "limit"
+// traceCommand is what the command lines of weir replay and weir compare share.
+type traceCommand struct {
+	traceFlags
+	Limit []string `required:"" sep:"none" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
+	JSON  string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
+}
 
 // replayCommand is the command line of weir replay.
 type replayCommand struct {
-	traceFlags
-	Limit     []string `required:"" sep:"none" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20."`
-	Decisions string   `placeholder:"FILE" help:"Write one JSON line for each decision; - is standard output, and then the report goes to standard error."`
-	JSON      string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
-	HTML      string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
+	traceCommand
+	Decisions string `placeholder:"FILE" help:"Write one JSON line for each decision; - is standard output, and then the report goes to standard error."`
 }
 
 // Help is the long help, before the flags.
 func (replayCommand) Help() string {
-	return specHelp + "\nExample: weir replay --limit gcra:100/1m,burst=20 access.log"
+	return traceHelp + "\nExample: weir replay --limit gcra:100/1m,burst=20 access.log"
 }
 
 // Run decides the trace and writes what was asked for.
-func (c *replayCommand) Run(ctx context.Context, s *streams) (err error) {
+func (c *replayCommand) Run(ctx context.Context, s *streams) error {
 	if len(c.Limit) != 1 {
 		return usageError{fmt.Errorf("--limit was given %d times: must be once; weir compare takes several", len(c.Limit))}
 	}
-	limit, err := algorithm.ParseSpec(c.Limit[0])
-	if err != nil {
-		return usageError{fmt.Errorf("--limit: %w", err)}
+	return c.run(ctx, s, "replay", c.Decisions)
+}
+
+// compareCommand is the command line of weir compare.
+type compareCommand struct{ traceCommand }
+
+// maxLimits is the most limits that fit beside each other.
+const maxLimits = 9
+
+// Help is the long help, before the flags.
+func (compareCommand) Help() string {
+	return traceHelp + "\nExample: weir compare --limit gcra:100/1m,burst=20 --limit sliding-log:100/1m access.log"
+}
+
+// Run decides the trace once for each limit, each as if it were alone.
+func (c *compareCommand) Run(ctx context.Context, s *streams) error {
+	if n := len(c.Limit); n < 2 || n > maxLimits {
+		return usageError{fmt.Errorf("--limit was given %d times: must be 2 to %d", n, maxLimits)}
 	}
-	if err := apart([2]string{"--decisions", c.Decisions}, [2]string{"--json", c.JSON}, [2]string{"--html", c.HTML}); err != nil {
+	return c.run(ctx, s, "compare", "")
+}
+
+func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions string) (err error) {
+	limits := make([]store.Slot, len(c.Limit)) // named, so that the states of two of one kind do not meet
+	for i, spec := range c.Limit {
+		limits[i].Limit = strconv.Itoa(i)
+		if limits[i].Algorithm, err = algorithm.ParseSpec(spec); err != nil {
+			return usageError{fmt.Errorf("--limit: %w", err)}
+		}
+	}
+	flags := []outputFlag{{"--decisions", decisions}, {"--json", c.JSON}, {"--html", c.HTML}}
+	if err := checkApart(flags); err != nil {
 		return err
 	}
-	in, err := c.open(ctx, s, map[string]string{"--decisions": c.Decisions, "--json": c.JSON, "--html": c.HTML})
+	in, err := c.open(ctx, s, flags)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	clock := &traceClock{}
-	states, err := in.place.open(ctx, clock, c.Prefix, []store.Slot{{Limit: soleLimit, Algorithm: limit}})
+	states, err := in.endpoint.openReplay(ctx, clock, c.Prefix, limits)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, states.Close()) }()
-	limiter, err := weir.New(states, weir.Limit{Name: soleLimit, Algorithm: limit}, &weir.Options{Timeout: callTimeout})
+	deciders, err := newDeciders(states, limits)
 	if err != nil {
 		return err
 	}
-
-	decisions, err := create(c.Decisions, s)
+	files, err := openOutputs(s, flags)
 	if err != nil {
-		return fmt.Errorf("--decisions: %w", err)
+		return err
 	}
-	defer decisions.Close()
-	summary, err := create(c.JSON, s) // now, so that no long replay is for nothing
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	defer summary.Close()
-	html, err := create(c.HTML, s)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	defer html.Close()
+	defer files.abandon()
 
 	shown := showProgress(s.err, in)
 	defer shown.end()
-	collected, err := decide(ctx, in, limiter, clock, decisions)
-	if err != nil {
+	if err := deciders.decide(ctx, in, clock, files["--decisions"]); err != nil {
 		return err
 	}
 	shown.end()
-	if err := decisions.Close(); err != nil {
-		return fmt.Errorf("--decisions: %w", err)
-	}
-	r := collected.Report()
-	r.Limit = fmt.Sprint(limit)
-	c.describe(&r.Source, in)
-	if err := writeHTML(html, func(w io.Writer) error { return report.ReplayHTML(w, r, c.again("replay", c.Limit, in)) }); err != nil {
+	if err := files.finish("--decisions", func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
-	text := s.out
-	switch "-" {
-	case c.Decisions:
-		text = s.err
-	case c.HTML:
-		text = io.Discard
+	again := c.again(command, c.Limit, in)
+	if command == "replay" {
+		r := deciders.collected.Replay(c.source(in))
+		return files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags))
 	}
-	return writeReport(r, summary, c.JSON, text)
+	r := deciders.collected.Comparison(c.source(in))
+	return files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags))
 }
 
-// decide asks the limiter for every event of a trace.
-func decide(ctx context.Context, in *input, limiter *weir.Limiter, clock *traceClock, decisions *output) (*report.Collector, error) {
-	collected := report.NewCollector()
-	var line []byte
-	err := in.each(ctx, clock, func(event trace.Event) error {
-		d, err := limiter.AllowN(ctx, event.Key, event.Cost)
+// deciders are the limits of a replay, and what they decided.
+type deciders struct {
+	limiters  []*weir.Limiter
+	collected *report.Collector
+}
+
+func newDeciders(states store.Store, limits []store.Slot) (*deciders, error) {
+	d := &deciders{}
+	var specs []string
+	for _, limit := range limits {
+		l, err := weir.New(states, weir.Limit{Name: limit.Limit, Algorithm: limit.Algorithm}, &weir.Options{Timeout: callTimeout})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		collected.Add(event.KeyIndex, event.Key, event.At, event.Cost, d.Allowed)
-		if !decisions.wanted() {
-			return nil
+		d.limiters, specs = append(d.limiters, l), append(specs, fmt.Sprint(limit.Algorithm))
+	}
+	d.collected = report.NewCollector(specs...)
+	return d, nil
+}
+
+// decide asks each limit about every event of a trace. Decisions are those of the
+// only limit.
+func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, decisions *output) error {
+	allowed := make([]bool, len(d.limiters))
+	var line []byte
+	return in.each(ctx, clock, func(event trace.Event) error {
+		for i, l := range d.limiters {
+			decision, err := l.AllowN(ctx, event.Key, event.Cost)
+			if err != nil {
+				return err
+			}
+			allowed[i] = decision.Allowed
+			if !decisions.wanted() {
+				continue
+			}
+			line = appendDecision(line[:0], event, decision)
+			if _, err := decisions.Write(line); err != nil {
+				return fmt.Errorf("--decisions: %w", err)
+			}
 		}
-		line = appendDecision(line[:0], event, d)
-		if _, err := decisions.Write(line); err != nil {
-			return fmt.Errorf("--decisions: %w", err)
-		}
+		d.collected.Add(event.KeyIndex, event.Key, event.At, event.Cost, allowed...)
 		return nil
 	})
-	return collected, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -53,33 +54,34 @@ events    4 requests in 6 lines
 empty     1 line
 bad       1 line
 disorder  0 events earlier than the one before, replayed as they stand
-span      1970-01-01 00:00:01 UTC to 1970-01-01 00:00:02 UTC (1s)
+span      1970-01-01 00:00:01 UTC to 1970-01-01 00:00:02 UTC (1 s)
 keys      2, of which 2 denied at least once (100 %)
 admitted  2 (50.0 %)
 denied    2 (50.0 %)
 units     5 offered, 1 admitted (20.0 %)
 
-most denied
-  denied  of          key
-       1   3  33.3 %  a
-       1   1   100 %  b
+Most denied
+denied  of   share  key
+     1   3  33.3 %  a
+     1   1   100 %  b
 
-timeline, 100ms a row, UTC (# admitted, - denied)
-                        time  offered  admitted
-  1970-01-01 00:00:01.000000        2         1  #########################-------------------------
-  1970-01-01 00:00:01.100000        0         0
-  1970-01-01 00:00:01.200000        0         0
-  1970-01-01 00:00:01.300000        0         0
-  1970-01-01 00:00:01.400000        0         0
-  1970-01-01 00:00:01.500000        1         0  -------------------------
-  1970-01-01 00:00:01.600000        0         0
-  1970-01-01 00:00:01.700000        0         0
-  1970-01-01 00:00:01.800000        0         0
-  1970-01-01 00:00:01.900000        0         0
-  1970-01-01 00:00:02.000000        1         1  #########################
+Timeline, 100 ms a row, UTC
+time                        offered  admitted  denied  # admitted, - denied
+1970-01-01 00:00:01.000000        2         1       1  #########################-------------------------
+1970-01-01 00:00:01.100000        0         0       0
+1970-01-01 00:00:01.200000        0         0       0
+1970-01-01 00:00:01.300000        0         0       0
+1970-01-01 00:00:01.400000        0         0       0
+1970-01-01 00:00:01.500000        1         0       1  -------------------------
+1970-01-01 00:00:01.600000        0         0       0
+1970-01-01 00:00:01.700000        0         0       0
+1970-01-01 00:00:01.800000        0         0       0
+1970-01-01 00:00:01.900000        0         0       0
+1970-01-01 00:00:02.000000        1         1       0  #########################
 
-bad lines
-  line 4: cost is negative: {"at_us":1500000,"key":"a","cost":-1}
+Bad lines
+line  why               what it begins with
+   4  cost is negative  {"at_us":1500000,"key":"a","cost":-1}
 `
 
 func TestReportGoesToStandardOutput(t *testing.T) {
@@ -114,7 +116,7 @@ func TestJSONReportOnStandardOutputIsAlone(t *testing.T) {
 	wantGolden(t, "report.json.golden", got.out)
 	d := json.NewDecoder(strings.NewReader(got.out))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&report.Report{}); err != nil {
+	if err := d.Decode(&report.Replay{}); err != nil {
 		t.Error(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
@@ -173,9 +175,10 @@ bad       2 lines
 disorder  0 events earlier than the one before, replayed as they stand
 warning   no line can be used as jsonl; line 1: key is empty
 
-bad lines
-  line 1: key is empty: {"at_us":1,"key":""}
-  line 2: at_us is missing: {}
+Bad lines
+line  why               what it begins with
+   1  key is empty      {"at_us":1,"key":""}
+   2  at_us is missing  {}
 `
 	if got != want {
 		t.Error(difference(got, want))
@@ -188,9 +191,9 @@ func TestBadLinesAreCountedAndTheFirstTenShown(t *testing.T) {
 	if !strings.Contains(got, "bad       1,200 lines\n") || !strings.Contains(got, "events    1,200 requests in 2,400 lines\n") {
 		t.Error(got)
 	}
-	want := "\nbad lines, the first 10 of 1,200\n"
+	want := "\nThe first 10 of 1,200 bad lines\nline  why               what it begins with\n"
 	for _, line := range []string{"2", "4", "6", "8", "10", "12", "14", "16", "18", "20"} {
-		want += "  line " + line + `: cost is negative: {"at_us":1000000,"key":"a","cost":-5}` + "\n"
+		want += fmt.Sprintf("%4s  cost is negative  {\"at_us\":1000000,\"key\":\"a\",\"cost\":-5}\n", line)
 	}
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("the report does not end with%s\n%s", want, got)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
-	"github.com/weirgo/weir/sim/scenario"
 )
 
 // simCommand is the command line of weir sim.
@@ -43,10 +42,7 @@ func (simCommand) Help() string {
 	return `A scenario says who asks, how often, through which network, and what goes wrong. It is
 run in a world of its own with its own time. The same scenario gives the same bytes each time.
 
-SPEC is one of
-  gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]   leaky-bucket:L/P[,capacity=N]
-  fixed-window:L/P             sliding-log:L/P              sliding-counter:L/P
-
+` + specHelp() + `
 ` + urlHelp + `
 What is written on a server begins with weir-sim: and something random, and is removed.
 
@@ -139,12 +135,12 @@ func (c *simCommand) check(use string) error {
 	case c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg"):
 		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)}
 	}
-	return apart(c.simOutputs()...)
+	return checkApart(c.outputFlags())
 }
 
-// simOutputs are the files that the command writes: pairs of a flag and a name.
-func (c *simCommand) simOutputs() [][2]string {
-	return [][2]string{{"--trace", c.Trace}, {"--json", c.JSON}, {"--html", c.HTML}, {"--plot", c.Plot}, {"--out", c.Out}}
+// outputFlags are the files that the command writes.
+func (c *simCommand) outputFlags() []outputFlag {
+	return []outputFlag{{"--trace", c.Trace}, {"--json", c.JSON}, {"--html", c.HTML}, {"--plot", c.Plot}, {"--out", c.Out}}
 }
 
 // Run does what was asked for.
@@ -154,9 +150,9 @@ func (c *simCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if use == "--list" {
-		return writeScenarios(s.out)
+		return outputs{}.finishReport(report.Scenarios(), nil, s.out)
 	}
-	where, err := parseStoreURL(c.Store)
+	on, err := parseStoreURL(c.Store)
 	if err != nil {
 		return err
 	}
@@ -170,42 +166,23 @@ func (c *simCommand) Run(ctx context.Context, s *streams) error {
 	case "--shrink":
 		return c.shrink(ctx, s, source)
 	case "--seeds":
-		return c.explore(ctx, s, source, where)
+		return c.explore(ctx, s, source, on)
 	}
-	return c.once(ctx, s, source, where)
-}
-
-// writeScenarios lists the built-in scenarios.
-func writeScenarios(w io.Writer) error {
-	rows := [][]string{{"scenario", "what it shows"}}
-	for _, b := range scenario.List() {
-		rows = append(rows, []string{b.Name, b.About})
-	}
-	var text strings.Builder
-	writeTable(&text, rows, 2)
-	if err := writeSimText(w, text.String()); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	return c.once(ctx, s, source, on)
 }
 
 // once runs a scenario and writes what was asked for.
-func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, where *place) (err error) {
-	world, err := openSimWorld(ctx, where)
+func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on *endpoint) (err error) {
+	world, err := openSimWorld(ctx, on)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
-	// Now, so that no long run is for nothing.
-	files := map[string]*output{}
-	for _, o := range c.simOutputs() {
-		file, err := create(o[1], s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", o[0], err)
-		}
-		defer file.Close()
-		files[o[0]] = file
+	files, err := openOutputs(s, c.outputFlags())
+	if err != nil {
+		return err
 	}
+	defer files.abandon()
 	shown := world.meter.show(s.err)
 	defer shown.end()
 	r, err := world.run(ctx, source, files["--trace"])
@@ -213,39 +190,25 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, wh
 		return err
 	}
 	shown.end()
-	if err := files["--trace"].Close(); err != nil {
-		return fmt.Errorf("--trace: %w", err)
-	}
-	r.rerun = source.rerun()
-	if where.server {
-		r.onServer = " --store " + shellWord(where.shown)
-	}
-	if err := c.draw(r, files["--html"]); err != nil {
+	if err := files.finish("--trace", func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
-	text, json := s.out, c.JSON
-	if c.Trace == "-" {
-		text = s.err
-	}
-	if c.HTML == "-" {
-		text = io.Discard
-	}
-	if err := writeReport(r, files["--json"], json, text); err != nil {
-		return err
-	}
-	return r.verdict()
-}
-
-// draw writes the pictures.
-func (c *simCommand) draw(r *simReport, html *output) error {
-	ran := report.SimRun{Store: r.Store, Differs: len(r.Differs), Command: r.rerun + r.onServer}
-	if err := writeHTML(html, func(w io.Writer) error { return report.SimHTML(w, r.Results, ran) }); err != nil {
-		return err
-	}
+	r.Rerun, r.OnServer = source.rerun(), on.flag()
 	if c.Plot != "" {
-		if err := report.SimPlot(c.Plot, r.Results); err != nil {
+		if err := r.Plot(c.Plot); err != nil {
 			return fmt.Errorf("--plot: %w", err)
 		}
+	}
+	if err := files.finishReport(r.Document(), r.WriteJSON, textOutput(s, c.outputFlags())); err != nil {
+		return err
+	}
+	return verdict(r)
+}
+
+// verdict is the error that the command ends with; nil where all is well.
+func verdict(r *report.Simulation) error {
+	if wrong := r.Wrong(); wrong != nil {
+		return errors.New(r.Scenario + ": " + strings.Join(wrong, ", "))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 	simresult "github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
@@ -25,7 +26,7 @@ func TestSimExploresSeeds(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	var x exploration
+	var x report.Exploration
 	if err := json.Unmarshal([]byte(simulated(t, "--seeds", "3", "--seed", "40", "--json", "-")), &x); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
 // silently.
 func TestSimSaysThatExpectationsAreLeftOut(t *testing.T) {
 	got := simulated(t, smallScenario, "--limit", "gcra:1/1s", "--seeds", "2")
-	if !strings.Contains(got, "\nexpected  2 left out with --limit\n") {
+	if !strings.Contains(got, "\nexpected  2 expectations of the scenario left out with --limit\n") {
 		t.Errorf("an exploration does not say so:\n%s", got)
 	}
 	if got := simulated(t, smallScenario, "--seeds", "2"); strings.Contains(got, "left out") {
@@ -172,7 +173,7 @@ type liar struct {
 	asked int
 }
 
-func (l *liars) open(clock store.Clock, _ context.CancelCauseFunc) (store.Store, error) {
+func (l *liars) openSim(clock store.Clock, _ context.CancelCauseFunc) (store.Store, error) {
 	s, err := memorystore.New(&memorystore.Options{Clock: clock})
 	return &liar{Store: s}, err
 }
@@ -209,14 +210,14 @@ func TestSimShowsWhereAServerDiffersAndWhichRuleItBreaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.rerun, r.onServer = source.rerun(), " --store redis://liar"
+	r.Rerun, r.OnServer = source.rerun(), " --store redis://liar"
 	var text strings.Builder
-	if err := r.WriteText(&text); err != nil {
+	if err := r.Document().WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	wantGolden(t, "sim-violated.golden", text.String())
 	want := "small: 2 of 2 runs violated a rule, 2 of 2 runs went otherwise on redis://liar than in memory"
-	if err := r.verdict(); err == nil || err.Error() != want {
+	if err := verdict(r); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for _, d := range r.Differs {
@@ -232,10 +233,10 @@ func TestSimShowsWhereAServerDiffersAndWhichRuleItBreaks(t *testing.T) {
 // An exploration stops at the first seed on which the server differs.
 func TestSimExplorationFindsAServerThatDiffers(t *testing.T) {
 	w := &simWorld{server: &liars{}, shown: "redis://liar"}
-	x := &exploration{FirstSeed: 1, Wanted: 50}
+	x := &report.Exploration{FirstSeed: 1, Wanted: 50}
 	source := smallSource(t)
 	for x.Failed == nil && x.Explored < x.Wanted {
-		if err := x.one(context.Background(), source, w); err != nil {
+		if err := exploreNext(context.Background(), x, source, w); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -264,7 +265,7 @@ func TestSimExplainsARunThatEndsEarly(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Fatal(err)
 	}
-	var d simDifference
+	var d report.Difference
 	if err := w.explain(context.Background(), source, 0, &ended, &d); err != nil {
 		t.Fatal(err)
 	}

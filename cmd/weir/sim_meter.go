@@ -1,11 +1,13 @@
 package main
 
 import (
-	"github.com/schollz/progressbar/v3"
 	"io"
 	"slices"
 	"sync/atomic"
 
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 	"github.com/weirgo/weir/sim/scenario"
 )
@@ -48,7 +50,7 @@ func (m *simMeter) set(p sim.Progress) {
 func (m *simMeter) show(errs io.Writer) *progress {
 	return startProgress(errs, perRun, func(bar *progressbar.ProgressBar) {
 		if limit := m.limit.Load(); limit != nil {
-			bar.Describe(printable(*limit))
+			bar.Describe(report.Visible(*limit))
 		}
 		_ = bar.Set64(m.done.Load() * perRun / max(1, m.total.Load()))
 	}, progressbar.OptionSetDescription("simulating"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 	simresult "github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/store"
@@ -20,22 +21,27 @@ type simWorld struct {
 
 // simStores makes stores on a server, and removes in the end what they have written.
 type simStores interface {
-	// open is sim.Options.NewStore. An error of a store that it made ends the run
+	// openSim is sim.Options.NewStore. An error of a store that it made ends the run
 	// through fail.
-	open(clock store.Clock, fail context.CancelCauseFunc) (store.Store, error)
+	openSim(clock store.Clock, fail context.CancelCauseFunc) (store.Store, error)
 	Close() error
 }
 
 // openSimWorld connects with the server, if there is one.
-func openSimWorld(ctx context.Context, where *place) (*simWorld, error) {
-	w := &simWorld{shown: where.shown}
-	if where.server {
-		server, err := openSimServer(ctx, where)
-		if err != nil {
-			return nil, err
-		}
-		w.server = server
+func openSimWorld(ctx context.Context, on *endpoint) (*simWorld, error) {
+	w := &simWorld{shown: on.shown}
+	if !on.server {
+		return w, nil
 	}
+	made, err := openScratch(ctx, on, randomPrefix("weir-sim:"), 1, true)
+	if err != nil {
+		return nil, err
+	}
+	server, err := newServerSubject(made, &about{})
+	if err != nil {
+		return nil, err
+	}
+	w.server = server
 	return w, nil
 }
 
@@ -49,8 +55,8 @@ func (w *simWorld) Close() error {
 
 // run runs a scenario. Events go to trace where that is wanted: those of the server
 // where there is one.
-func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*simReport, error) {
-	r := &simReport{Scenario: source.scenario.Name, Seed: source.scenario.Seed, Store: w.shown, scenario: source.scenario, dropped: source.dropped}
+func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*report.Simulation, error) {
+	r := &report.Simulation{Scenario: source.scenario.Name, Seed: source.scenario.Seed, Store: w.shown, Ran: source.scenario, Dropped: source.dropped}
 	if w.server == nil {
 		w.meter.begin(source.scenario, 1)
 		var err error
@@ -75,7 +81,7 @@ func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*
 		if one.Digest == want[i].Digest {
 			continue
 		}
-		d := simDifference{Limit: one.Limit, Memory: want[i].Digest, Server: one.Digest}
+		d := report.Difference{Limit: one.Limit, Memory: want[i].Digest, Server: one.Digest}
 		if err := w.explain(ctx, source, i, &met, &d); err != nil {
 			return nil, err
 		}
@@ -91,7 +97,7 @@ func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, e
 	w.meter.passes++
 	opts := &sim.Options{Progress: w.meter.set, Files: source.files, Traces: source.traces(ctx)}
 	if on != nil {
-		opts.NewStore = func(clock store.Clock) (store.Store, error) { return on.open(clock, cancel) }
+		opts.NewStore = func(clock store.Clock) (store.Store, error) { return on.openSim(clock, cancel) }
 	}
 	if each != nil {
 		opts.Trace = func(e *simresult.Event) {
@@ -118,7 +124,7 @@ func traceTo(out *output) func(*simresult.Event) error {
 				return fmt.Errorf("--trace: %w", err)
 			}
 		}
-		if _, err := fmt.Fprintln(out, printable(e.String())); err != nil {
+		if _, err := fmt.Fprintln(out, report.Visible(e.String())); err != nil {
 			return fmt.Errorf("--trace: %w", err)
 		}
 		return nil
@@ -173,7 +179,7 @@ const noEvent = "(no event)"
 var errEnough = errors.New("enough")
 
 // explain finds the first event of a run that differs, by running it in memory again.
-func (w *simWorld) explain(ctx context.Context, source *simSource, run int, met *comparer, d *simDifference) error {
+func (w *simWorld) explain(ctx context.Context, source *simSource, run int, met *comparer, d *report.Difference) error {
 	d.Event, d.Columns, d.ServerEvent, d.MemoryEvent = 1, simresult.EventColumns, noEvent, noEvent
 	if run < len(met.counts) {
 		d.Event = met.counts[run]

@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/schollz/progressbar/v3"
-	"strconv"
-	"strings"
 	"sync/atomic"
+
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
@@ -26,7 +25,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	if err != nil {
 		return source.located(err)
 	}
-	failed := firstFailed(results)
+	failed := report.Failed(results)
 	if failed == nil {
 		return fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)
 	}
@@ -55,19 +54,9 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	if results, err = sim.Run(ctx, small, opts); err != nil {
 		return err
 	}
-	var b strings.Builder
-	rows := [][]string{
-		{"", "length", "limits", "nodes", "traffics", "faults", "events"},
-		sizeRow("before", source.scenario, failed), sizeRow("after", small, firstFailed(results)),
-	}
-	writeLine(&b, "shrunk", "%s, in %d tries", source.scenario.Name, tried.Load())
-	writeTable(&b, rows, 1)
-	writeFailure(&b, firstFailed(results))
-	fmt.Fprintf(&b, "\nsaved     %s\nreplay    %s\n", name, simCommandLine(wordsFor(name)...))
-	if err := writeSimText(s.out, b.String()); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	done := &report.Shrunk{Before: source.scenario, After: small, Failed: failed, Fails: report.Failed(results), Tries: tried.Load(),
+		Saved: name, Command: simLine(wordsFor(name)...)}
+	return outputs{}.finishReport(done.Document(), nil, s.out)
 }
 
 // failsLike returns whether a scenario violates the same rule, or misses the same
@@ -76,7 +65,7 @@ func failsLike(ctx context.Context, failed *simresult.Result, opts *sim.Options)
 	if failed.Failure != nil {
 		return sim.Violates(ctx, failed.Failure.Rule, opts)
 	}
-	want := missed(failed)
+	want := report.Missed(failed)
 	ofRun := len(failed.Limits) > 1 && want.Limit == failed.Limit // which may have fewer limits now
 	return func(s *scenario.Scenario) bool {
 		results, err := sim.Run(ctx, s, opts)
@@ -86,16 +75,11 @@ func failsLike(ctx context.Context, failed *simresult.Result, opts *sim.Options)
 		for _, one := range results {
 			for i := range one.Expected {
 				e := &one.Expected[i]
-				if !e.Met && (ofRun || e.Limit == want.Limit) && e.Metric == want.Metric && bounds(e) == bounds(want) {
+				if !e.Met && (ofRun || e.Limit == want.Limit) && e.Metric == want.Metric && report.Bounds(e) == report.Bounds(want) {
 					return true
 				}
 			}
 		}
 		return false
 	}
-}
-
-func sizeRow(name string, s *scenario.Scenario, one *simresult.Result) []string {
-	return []string{name, span(s.Duration.Microseconds()), strconv.Itoa(len(s.Limits)), report.Digits(max(1, s.Nodes.Count)),
-		strconv.Itoa(len(s.Traffic)), strconv.Itoa(len(s.Faults)), report.Digits(one.Events)}
 }

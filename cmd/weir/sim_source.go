@@ -81,9 +81,9 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 		return err
 	}
 	defer in.Close() // always nil
-	for _, o := range src.flags.simOutputs() {
-		if in.spare(o[0], o[1], s.out) != nil {
-			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o[0], o[1])}
+	for _, o := range src.flags.outputFlags() {
+		if in.checkOutput(o, s.out) != nil {
+			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o.flag, o.name)}
 		}
 	}
 	src.name = in.name
@@ -97,10 +97,10 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	src.words = wordsFor(name)
 	if name == "-" {
 		src.files = plainFiles{os.DirFS(".")}
-		return src.spare()
+		return src.checkOutput()
 	}
 	src.file, src.files = name, plainFiles{os.DirFS(filepath.Dir(name))}
-	return src.spare()
+	return src.checkOutput()
 }
 
 // located adds the file to an error about a field of the scenario.
@@ -206,7 +206,7 @@ func (c *simCommand) print(w io.Writer, src *simSource) error {
 // that its traffic names.
 func (src *simSource) save(s *scenario.Scenario, name string) error {
 	for _, file := range src.named() {
-		if samePlace(name, filepath.Join(filepath.Dir(src.file), file)) {
+		if sameFile(name, filepath.Join(filepath.Dir(src.file), file)) {
 			return fmt.Errorf("%q is a file that the scenario names: must be another file", name)
 		}
 	}
@@ -243,25 +243,10 @@ func (src *simSource) rerun() string {
 	if c.Duration != nil {
 		words = append(words, "--duration", c.Duration.String())
 	}
-	return simCommandLine(words...)
+	return simLine(words...)
 }
 
-// simCommandLine is a command for a shell.
-func simCommandLine(words ...string) string {
-	line := "weir sim"
-	for _, word := range words {
-		line += " " + shellWord(word)
-	}
-	return line
-}
-
-// shellWord quotes what a shell would not take as it stands.
-func shellWord(word string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./:,=+@%", c)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+// simLine is a command line of weir sim.
+func simLine(words ...string) string {
+	return shellLine(append([]string{"weir", "sim"}, words...)...)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/weirgo/weir/sim/scenario"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 // traces is sim.Options.Traces: it opens traces in the formats of a replay, in the folder
@@ -127,16 +127,16 @@ func (src *simSource) named() (all []string) {
 	return all
 }
 
-// spare makes sure that no output is a file that the scenario names, and that a scenario
+// checkOutput makes sure that no output is a file that the scenario names, and that a scenario
 // which is saved finds them where it is.
-func (src *simSource) spare() error {
+func (src *simSource) checkOutput() error {
 	for _, file := range src.named() {
-		for _, o := range src.flags.simOutputs() {
-			if samePlace(o[1], filepath.Join(filepath.Dir(src.file), file)) {
-				return usageError{fmt.Errorf("%s: %q is a file that the scenario names: must be another file", o[0], o[1])}
+		for _, o := range src.flags.outputFlags() {
+			if sameFile(o.name, filepath.Join(filepath.Dir(src.file), file)) {
+				return usageError{fmt.Errorf("%s: %q is a file that the scenario names: must be another file", o.flag, o.name)}
 			}
 		}
-		if out := src.flags.Out; out != "" && !samePlace(filepath.Dir(out), filepath.Dir(src.file)) {
+		if out := src.flags.Out; out != "" && !sameFile(filepath.Dir(out), filepath.Dir(src.file)) {
 			return usageError{fmt.Errorf("--out: %q is in another folder than the scenario, whose traffic names the file %q: must be beside the scenario", out, file)}
 		}
 	}

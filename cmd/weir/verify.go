@@ -66,7 +66,7 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.List {
 		return writeList(s.out, wanted)
 	}
-	where, err := c.place()
+	where, err := c.endpoint()
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (c *verifyCommand) wanted() (names map[string]bool, err error) {
 	return names, nil
 }
 
-// place reads where the store is.
-func (c *verifyCommand) place() (*place, error) {
+// endpoint reads where the store is.
+func (c *verifyCommand) endpoint() (*endpoint, error) {
 	if c.Store == "" {
 		return nil, usageError{errors.New("--store is missing: must be " + storeForms)}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/conformance"
 )
 
@@ -95,7 +93,7 @@ func inOwnWords(reason string) string {
 var (
 	ofConfig = regexp.MustCompile(` \(Config\.[^()]*\)`)
 	ownWords = map[string]string{
-		"needs Config.Seen, which is not set":                         "it is about decorators of stores, and this is a store",
+		"needs Config.Seen, which is not set":                         "not possible in memory, where nothing stands around the store",
 		"needs Config.Sweep, which is not set":                        "not possible on a server, which drops states by its own time",
 		"needs Config.Inspect, which is not set":                      "not possible in memory, where what is stored cannot be looked at",
 		"needs Config.Corrupt, which is not set":                      "not possible in memory, where what is stored cannot be damaged",
@@ -155,7 +153,7 @@ func (r *verifyReport) writeStart(w io.Writer, checks []conformance.Check) error
 		line("warning", "%s", warning)
 	}
 	b.WriteByte('\n')
-	_, err := io.WriteString(w, printable(b.String()))
+	_, err := io.WriteString(w, report.Visible(b.String()))
 	if err != nil {
 		return err
 	}
@@ -171,7 +169,7 @@ func (r *verifyReport) writeRow(w io.Writer, c *checkResult) error {
 	if c.Result == notRun {
 		reason = "" // the command ends with it
 	}
-	return r.writeCells(w, c.Check, c.Property, c.Result, took, printable(reason))
+	return r.writeCells(w, c.Check, c.Property, c.Result, took, report.Visible(reason))
 }
 
 func (r *verifyReport) writeCells(w io.Writer, name, property, result, took, reason string) error {
@@ -185,7 +183,7 @@ func (r *verifyReport) writeEnd(w io.Writer) error {
 	var b strings.Builder
 	for _, c := range r.Results {
 		if c.Result == failed {
-			fmt.Fprintf(&b, "\n%s\n", printable(c.Failure))
+			fmt.Fprintf(&b, "\n%s\n", report.Visible(c.Failure))
 		}
 	}
 	fmt.Fprintf(&b, "\n%d passed, %d failed, %d skipped", r.Passed, r.Failed, r.Skipped)
@@ -198,12 +196,7 @@ func (r *verifyReport) writeEnd(w io.Writer) error {
 }
 
 // WriteJSON writes the report for programs.
-func (r *verifyReport) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
-}
+func (r *verifyReport) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // writeList writes the checks and their rules, in the order in which they are run.
 func writeList(w io.Writer, wanted map[string]bool) error {
@@ -218,14 +211,4 @@ func writeList(w io.Writer, wanted map[string]bool) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
-}
-
-// printable replaces what a terminal would act on, such as in the text of a server.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c != '\n' && c != '\t' && unicode.IsControl(c) {
-			return utf8.RuneError
-		}
-		return c
-	}, text)
 }

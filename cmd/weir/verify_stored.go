@@ -29,7 +29,7 @@ func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store
 			kept.TTL = time.Duration(max(0, left)) * time.Millisecond
 		}
 	}
-	if !isLog(slot) {
+	if !isList(slot) {
 		text, found := ask("GET", name).(string)
 		kept.Text = text
 		return kept, found
@@ -48,7 +48,7 @@ func (s *serverSubject) corrupt(t conformance.TB, states store.Store, slot store
 	const life = "3600000" // ms
 	name := s.nameOf(t, states, slot)
 	commands := [][]string{{"SET", name, text, "PX", life}}
-	if isLog(slot) {
+	if isList(slot) {
 		commands = [][]string{{"DEL", name}, append([]string{"RPUSH", name}, strings.Split(text, " ")...), {"PEXPIRE", name, life}}
 	}
 	for _, args := range commands {
@@ -58,7 +58,12 @@ func (s *serverSubject) corrupt(t conformance.TB, states store.Store, slot store
 	}
 }
 
-func isLog(slot store.Slot) bool { return slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog }
+// isList reports whether a server keeps the state of a slot as a list. A kind of no
+// family is one that runs in Go only: its state is a string.
+func isList(slot store.Slot) bool {
+	f, _ := algorithm.FamilyOf(slot.Algorithm.Spec().Kind)
+	return f.Log
+}
 
 // nameOf is the stored name of a slot that needs no escapes, such as those that the
 // suite looks at.
@@ -66,5 +71,5 @@ func (s *serverSubject) nameOf(t conformance.TB, states store.Store, slot store.
 	if strings.ContainsAny(slot.Key+slot.Limit, "{}%:") || max(len(slot.Key), len(slot.Limit)) > 200 {
 		t.Fatalf("the name of %q is not known", slot.Key)
 	}
-	return fmt.Sprintf("%s{%s}:%s:%s", states.(*trackedStore).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
+	return fmt.Sprintf("%s{%s}:%s:%s", states.(*scratchStore).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
 }

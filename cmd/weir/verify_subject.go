@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/signal"
 	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
@@ -24,30 +21,29 @@ const (
 )
 
 // open opens what is to be verified, and finds out whether it can be.
-func (c *verifyCommand) open(ctx context.Context, where *place) (subject, *about, error) {
-	r := &about{Store: where.shown, Clock: injectedClock, Warnings: []string{}}
-	if !where.server {
+func (c *verifyCommand) open(ctx context.Context, on *endpoint) (subject, *about, error) {
+	r := &about{Store: on.shown, Clock: injectedClock, Warnings: []string{}}
+	if !on.server {
 		return memorySubject{}, r, nil
 	}
 	prefix := "weir-verify:"
 	if c.Prefix != nil {
 		prefix = *c.Prefix
 	}
-	r.Prefix = prefix + randomName() + ":"
+	r.Prefix = randomPrefix(prefix)
 	if c.ServerClock {
 		r.Clock = serverClock
 	}
-	// As in a replay: an output that nobody reads any more must not end the process.
-	signal.Ignore(syscall.SIGPIPE)
-	conn, err := where.connect(ctx, false)
+	made, err := openScratch(ctx, on, r.Prefix, c.Share, false)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", where.shown, err)
+		return nil, nil, err
 	}
-	on := &serverSubject{connection: conn, ctx: ctx, where: where.shown, prefix: r.Prefix, share: c.Share, ownClock: c.ServerClock}
-	if err := on.check(ctx, r); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", where.shown, err), on.Close())
+	s, err := newServerSubject(made, r)
+	if err != nil {
+		return nil, nil, err
 	}
-	return on, r, nil
+	s.ownClock = c.ServerClock
+	return s, r, nil
 }
 
 // memorySubject is the store in memory. Nothing is to be removed.
@@ -88,26 +84,29 @@ func (memorySubject) Close() error    { return nil }
 // serverSubject makes stores on a server, each under a prefix of its own, and
 // leaves nothing of them.
 type serverSubject struct {
-	*connection
-	ctx           context.Context // ends when the command is interrupted
-	where, prefix string
-	share         int
-	ownClock      bool
-	blind         bool // it may not see life times
-
-	opened []*trackedStore // since the last check
-	count  int             // of all that were opened
-	left   error           // why something may be left behind, or nil
+	*scratch
+	ownClock bool
+	blind    bool // it may not see life times
+	count    int  // of stores that were opened
 }
 
-// check asks the server what must be known before the first check.
-func (s *serverSubject) check(ctx context.Context, r *about) error {
+// newServerSubject asks the server what must be known before the first check: that goes
+// into r. It takes over the scratch, and closes it where it fails.
+func newServerSubject(on *scratch, r *about) (*serverSubject, error) {
+	s := &serverSubject{scratch: on}
+	if err := s.check(r); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", s.url, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *serverSubject) check(r *about) error {
 	states, err := s.connection.open(&redisstore.Options{Prefix: s.prefix, Timeout: callTimeout})
 	if err != nil {
 		return err
 	}
 	defer states.Close()
-	found, err := states.Check(ctx)
+	found, err := states.Check(s.ctx)
 	if err != nil {
 		return prefixHint(err, s.prefix)
 	}
@@ -120,7 +119,7 @@ func (s *serverSubject) check(ctx context.Context, r *about) error {
 	if err := s.probe(); err != nil {
 		return err
 	}
-	return ctx.Err()
+	return s.ctx.Err()
 }
 
 // noKeys is how servers refuse a user the keys of a command, not the command.
@@ -135,75 +134,28 @@ func prefixHint(err error, prefix string) error {
 }
 
 func (s *serverSubject) config() *conformance.Config {
-	return &conformance.Config{OwnClock: s.ownClock, Inspect: s.inspect, Corrupt: s.corrupt}
+	seen := func(_ conformance.TB, states store.Store) int64 { return states.(*scratchStore).seen.Load() }
+	return &conformance.Config{OwnClock: s.ownClock, Inspect: s.inspect, Corrupt: s.corrupt, Seen: seen}
 }
 
-// open makes a store under a prefix that no other store has. nil is the server's
-// clock.
+// open makes a store under a prefix that no other store has. A nil clock is that of
+// the server.
 func (s *serverSubject) open(clk store.Clock) (store.Store, error) {
 	// A random check opens many, one after the other.
 	if err := s.removeClosed(); err != nil {
 		return nil, err
 	}
+	if s.ownClock {
+		clk = nil
+	}
 	s.count++
-	opts := &redisstore.Options{Prefix: fmt.Sprintf("%s%d:", s.prefix, s.count), Share: s.share, Timeout: callTimeout}
-	if !s.ownClock {
-		opts.Clock = clk
-	}
-	states, err := s.connection.open(opts)
-	if err != nil {
-		return nil, err
-	}
-	t := &trackedStore{Store: states, ctx: s.ctx, prefix: opts.Prefix, slots: map[store.SlotID]store.Slot{}}
-	s.opened = append(s.opened, t)
-	return t, nil
-}
-
-// removeClosed removes what closed stores have written.
-func (s *serverSubject) removeClosed() error {
-	for len(s.opened) > 0 && s.opened[0].isClosed() {
-		if err := s.remove(s.opened[0]); err != nil {
-			return err
-		}
-		s.opened = s.opened[1:]
-	}
-	return nil
-}
-
-// remove removes what a store has written. Closing the store waits for its calls, so
-// nothing can be written behind it.
-func (s *serverSubject) remove(t *trackedStore) error {
-	t.Close() // always nil
-	slots, unanswered := t.written()
-	if unanswered && s.left == nil {
-		s.left = &leftError{s.where, s.prefix, errUnanswered}
-	}
-	if len(slots) == 0 {
-		return nil
-	}
-	cleaner, err := s.connection.open(&redisstore.Options{Prefix: t.prefix, Timeout: callTimeout})
-	if err != nil {
-		return err
-	}
-	defer cleaner.Close()
-	for some := range slices.Chunk(slots, resetSlots) {
-		if err := removeSlots(cleaner, some); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.scratch.open(fmt.Sprintf("%s%d:", s.prefix, s.count), clk)
 }
 
 // tidy implements subject.
 func (s *serverSubject) tidy(failed bool) error {
-	for _, t := range s.opened {
-		if err := s.remove(t); err != nil { // two tries have failed
-			return err
-		}
-	}
-	s.opened = nil
-	if !failed || s.ctx.Err() != nil {
-		return nil
+	if err := s.removeAll(); err != nil || !failed || s.ctx.Err() != nil {
+		return err
 	}
 	// Did it fail by itself, or would any other as well?
 	return s.probe()
@@ -234,13 +186,4 @@ func (s *serverSubject) ask(args ...string) (any, error) {
 	within, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	return s.do(within, args...)
-}
-
-// Close implements subject.
-func (s *serverSubject) Close() error {
-	if err := s.tidy(false); err != nil {
-		s.left = &leftError{s.where, s.prefix, err}
-	}
-	s.close()
-	return s.left
 }

@@ -25,7 +25,7 @@ func withoutPictures(page string) string { return svgElement.ReplaceAllString(pa
 func replayPage(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	if err := ReplayHTML(&b, full(), "weir replay --limit gcra:100/1m,burst=20 'odd name.log'"); err != nil {
+	if err := full().Document("weir replay --limit gcra:100/1m,burst=20 'odd name.log'").WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -33,15 +33,15 @@ func replayPage(t *testing.T) string {
 
 func comparePage(t *testing.T) string {
 	t.Helper()
-	c := NewComparer([]string{"gcra:1/1s", "fixed-window:1/1s"})
+	c := NewCollector("gcra:1/1s", "fixed-window:1/1s")
 	for i := range int64(200) {
-		c.Add(int(i%4), [...]string{"a", hostile, "quiet", "\xff"}[i%4], 1_764_244_800_000_000+i*500_000, i%3, []bool{i%5 > 0 || i%4 == 2, i%7 > 0 || i%4 == 2})
+		c.Add(int(i%4), [...]string{"a", hostile, "quiet", "\xff"}[i%4], 1_764_244_800_000_000+i*500_000, i%3, i%5 > 0 || i%4 == 2, i%7 > 0 || i%4 == 2)
 	}
-	r := c.Comparison()
-	r.Trace, r.Format, r.Key, r.Store, r.Lines = hostile, "jsonl", "key", "memory://", 201
-	r.Bad, r.BadLines = 1, []BadLine{{3, "the reason", hostile}}
+	r := c.Comparison(Source{
+		Trace: hostile, Format: "jsonl", Key: "key", Store: "memory://", Lines: 201, Bad: 1, BadLines: []BadLine{{3, "the reason", hostile}},
+	})
 	var b strings.Builder
-	if err := CompareHTML(&b, r, "weir compare"); err != nil {
+	if err := r.Document("weir compare").WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -140,7 +140,7 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 	}
 	for _, name := range []string{"x.svg", "x.png"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := SimPlot(path, results); err != nil {
+		if err := simulation(results).Plot(path); err != nil {
 			t.Error(err)
 		}
 	}
@@ -163,14 +163,14 @@ func TestLinesEndBetweenThePartsOfALimit(t *testing.T) {
 }
 
 func TestReplayPageShowsTheKeysThatTheTextShows(t *testing.T) {
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	for i := range int64(30) {
 		c.Add(int(i), fmt.Sprintf("client-%02d", i), i*1_000_000, 1, i < 5)
 		c.Add(int(i), fmt.Sprintf("client-%02d", i), i*1_000_000, 1, i < 5)
 	}
-	r := c.Report()
+	d := c.Replay(Source{}).Document("")
 	var text, page strings.Builder
-	if err := errors.Join(r.WriteText(&text), ReplayHTML(&page, r, "")); err != nil {
+	if err := errors.Join(d.WriteText(&text), d.WriteHTML(&page)); err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
@@ -213,8 +213,8 @@ func TestPagesOfTracesShowTheNumbers(t *testing.T) {
 func TestPagesOfNothing(t *testing.T) {
 	var replay, compare strings.Builder
 	if err := errors.Join(
-		ReplayHTML(&replay, NewCollector().Report(), ""),
-		CompareHTML(&compare, NewComparer([]string{"gcra:1/1s", "gcra:2/1s"}).Comparison(), ""),
+		NewCollector("gcra:1/1s").Replay(Source{}).Document("").WriteHTML(&replay),
+		NewCollector("gcra:1/1s", "gcra:2/1s").Comparison(Source{}).Document("").WriteHTML(&compare),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestPagesOfNothing(t *testing.T) {
 func TestPlotRefusesOtherFormats(t *testing.T) {
 	for _, name := range []string{"x.gif", "x", "x.svg.txt", ".", "png"} {
 		path := filepath.Join(t.TempDir(), name)
-		err := SimPlot(path, madeUp())
+		err := simulation(madeUp()).Plot(path)
 		if err == nil || !strings.Contains(err.Error(), ".png or .svg") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -252,7 +252,7 @@ func plotted(t *testing.T) (svg, dots string) {
 	var files [2]string
 	for i, name := range []string{"x.svg", "x.PNG"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := SimPlot(path, madeUp()); err != nil {
+		if err := simulation(madeUp()).Plot(path); err != nil {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(path)

@@ -31,8 +31,8 @@ func wantGolden(t *testing.T, name, got string) {
 }
 
 // full is a report in which every field has a value of its own.
-func full() *Report {
-	c := NewCollector()
+func full() *Replay {
+	c := NewCollector("gcra:100/1m,burst=20")
 	const noon = 1_764_244_800_000_000
 	for i := range int64(1500) {
 		c.Add(int(i%14), fmt.Sprintf("user:%d", i%14), noon+i*7_000_000, i%5, i%14 < 3 || i%3 > 0)
@@ -40,16 +40,16 @@ func full() *Report {
 	for range 36 {
 		c.Add(14, "evil\x1b[2J", noon, 1_000_000, false)
 	}
-	r := c.Report()
-	r.Trace, r.Format, r.Key, r.Limit, r.Store = "odd\nname.log", "combined", "user-agent", "gcra:100/1m,burst=20", "memory://"
-	r.Lines, r.Empty, r.OutOfOrder, r.Sorted = 1552, 4, 3, true
-	r.Bad, r.BadLines = 12, []BadLine{{7, "the reason", `what the "line" said <&>`}, {1009, "another", "\u202etxt"}}
-	return r
+	return c.Replay(Source{
+		Trace: "odd\nname.log", Format: "combined", Key: "user-agent", Store: "memory://",
+		Lines: 1552, Empty: 4, OutOfOrder: 3, Sorted: true,
+		Bad: 12, BadLines: []BadLine{{7, "the reason", `what the "line" said <&>`}, {1009, "another", "\u202etxt"}},
+	})
 }
 
 func TestTextOfAFullReport(t *testing.T) {
 	var b strings.Builder
-	if err := full().WriteText(&b); err != nil {
+	if err := full().Document("").WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
 	wantGolden(t, "text.golden", b.String())
@@ -67,12 +67,12 @@ func TestJSONOfAFullReport(t *testing.T) {
 }
 
 func TestReportOfNothingHasNoNulls(t *testing.T) {
-	r := NewCollector().Report()
+	r := NewCollector("gcra:1/1s").Replay(Source{BadLines: []BadLine{}})
 	var b, text strings.Builder
 	if err := r.WriteJSON(&b); err != nil || strings.Contains(b.String(), "null") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
-	if err := r.WriteText(&text); err != nil || strings.Contains(text.String(), "timeline") || strings.Contains(text.String(), "span") {
+	if err := r.Document("").WriteText(&text); err != nil || strings.Contains(text.String(), "timeline") || strings.Contains(text.String(), "span") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -93,11 +93,11 @@ func TestCountsAddUp(t *testing.T) {
 }
 
 func TestFirstAndLastAreOfTheTimesAndNotOfTheOrder(t *testing.T) {
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	for _, at := range []int64{50, 20, 90, 0, 40} {
 		c.Add(0, "k", at, 1, true)
 	}
-	if r := c.Report(); r.FirstMicros != 0 || r.LastMicros != 90 {
+	if r := c.Replay(Source{}); r.FirstMicros != 0 || r.LastMicros != 90 {
 		t.Errorf("from %d to %d", r.FirstMicros, r.LastMicros)
 	}
 }
@@ -109,13 +109,13 @@ func TestMostDeniedAreInOrder(t *testing.T) {
 		{"c", 9, 3}, {"b", 5, 3}, {"a", 5, 3}, {"z", 100, 0}, {"y", 4, 4},
 		{"k1", 1, 1}, {"k2", 1, 1}, {"k3", 1, 1}, {"k4", 1, 1}, {"k5", 1, 1}, {"k6", 1, 1}, {"k7", 1, 1},
 	}
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	for number, k := range counts {
 		for i := range k.Offered {
 			c.Add(number, k.Key, 0, 1, i >= k.Denied)
 		}
 	}
-	r := c.Report()
+	r := c.Replay(Source{})
 	var got []string
 	for _, k := range r.MostDenied {
 		got = append(got, k.Key)
@@ -131,34 +131,34 @@ func TestMostDeniedAreInOrder(t *testing.T) {
 // The numbers of a sorted trace come in any order, and a number may wait for its
 // first event.
 func TestKeysMayComeInAnyOrderOfNumber(t *testing.T) {
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	c.Add(5, "late", 0, 1, false)
 	c.Add(0, "early", 0, 1, true)
-	if r := c.Report(); r.Keys != 2 || r.KeysHit != 1 || r.MostDenied[0] != (KeyCount{"late", 1, 1}) {
+	if r := c.Replay(Source{}); r.Keys != 2 || r.KeysHit != 1 || r.MostDenied[0] != (KeyCount{"late", 1, 1}) {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestUnitsStopAtTheLargestNumber(t *testing.T) {
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	for range 3 {
 		c.Add(0, "k", 0, math.MaxInt64-1, false)
 	}
 	c.Add(0, "k", 0, 7, true)
-	if r := c.Report(); r.UnitsOffered != math.MaxInt64 || r.UnitsAdmitted != 7 {
+	if r := c.Replay(Source{}); r.UnitsOffered != math.MaxInt64 || r.UnitsAdmitted != 7 {
 		t.Errorf("%d offered, %d admitted", r.UnitsOffered, r.UnitsAdmitted)
 	}
 }
 
 func TestReportCanBeTakenBetweenEvents(t *testing.T) {
-	c := NewCollector()
+	c := NewCollector("gcra:1/1s")
 	c.Add(0, "k", 0, 1, true)
-	before := c.Report()
+	before := c.Replay(Source{})
 	c.Add(0, "k", 5, 1, false)
 	if before.Events != 1 || before.Timeline[0].Offered != 1 {
 		t.Errorf("an earlier report has changed: %+v", before)
 	}
-	if after := c.Report(); after.Events != 2 || after.Denied != 1 {
+	if after := c.Replay(Source{}); after.Events != 2 || after.Denied != 1 {
 		t.Errorf("%+v", after)
 	}
 }
@@ -179,18 +179,18 @@ func (l *limited) Write(p []byte) (int, error) {
 func TestNoFailureToWriteIsLost(t *testing.T) {
 	r := full()
 	var text, object strings.Builder
-	if err := r.WriteText(&text); err != nil {
+	if err := r.Document("").WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WriteJSON(&object); err != nil {
 		t.Fatal(err)
 	}
 	for n := range text.Len() {
-		if r.WriteText(&limited{n}) == nil {
+		if r.Document("").WriteText(&limited{n}) == nil {
 			t.Fatalf("the text was cut at %d of %d bytes without an error", n, text.Len())
 		}
 	}
-	if err := r.WriteText(&limited{text.Len()}); err != nil {
+	if err := r.Document("").WriteText(&limited{text.Len()}); err != nil {
 		t.Error(err)
 	}
 	for _, n := range []int{0, 1, object.Len() - 1} {

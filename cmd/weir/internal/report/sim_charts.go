@@ -3,12 +3,58 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 	"github.com/weirgo/weir/sim/result"
 )
+
+// Plot draws the results into a file, whose name ends in .png or .svg. It replaces what
+// is there.
+func (s *Simulation) Plot(path string) error {
+	first := s.Results[0]
+	sheet := &chart.Sheet{Title: fmt.Sprintf("%s, seed %d, %s", Quoted(first.Scenario), first.Seed, Duration(first.DurationMicros))}
+	sheet.Groups = append(sheet.Groups, []*chart.Chart{outcomes(s.Results), worstWindows(limitsOf(s.Results))})
+	for _, r := range s.Results {
+		var group []*chart.Chart
+		for _, c := range resultCharts(r, inTime(r)) {
+			named := *c
+			named.Title = Quoted(r.Limit) + ": " + strings.ToLower(c.Title[:1]) + c.Title[1:]
+			group = append(group, &named)
+		}
+		sheet.Groups = append(sheet.Groups, group)
+	}
+	drawn, err := sheet.Encode(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, drawn, 0o666)
+}
+
+// resultCharts are the pictures of one result.
+func resultCharts(r *result.Result, faults []result.Fault) []*chart.Chart {
+	var all []*chart.Chart
+	if len(r.Series.Offered) > 0 {
+		all = append(all, overTime(r, faults))
+	}
+	for _, l := range limitsOf([]*result.Result{r}) {
+		if len(l.Curve) > 1 {
+			all = append(all, arrivalCurve(l))
+		}
+	}
+	if len(r.Waits) > 0 {
+		all = append(all, waiting(r))
+	}
+	if len(r.Fairness.Top) > 0 {
+		all = append(all, clients(r))
+	}
+	if len(faults) > 0 {
+		all = append(all, faultWindows(r, faults))
+	}
+	return all
+}
 
 // outcomes is what became of the attempts of each result.
 func outcomes(results []*result.Result) *chart.Chart {
@@ -23,11 +69,11 @@ func outcomes(results []*result.Result) *chart.Chart {
 	for _, r := range results {
 		t := &r.Totals
 		bars.Rows = append(bars.Rows, chart.Row{
-			Name:   show(r.Limit),
+			Name:   Quoted(r.Limit),
 			Values: floats(t.Admitted, t.Denied, t.Errors+t.Unknown+t.Open, t.Throttled),
 			Label:  Percent(t.Admitted, t.Attempts),
 		})
-		text = append(text, fmt.Sprintf("%s %s of %s attempts (%s)", show(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
+		text = append(text, fmt.Sprintf("%s %s of %s attempts (%s)", Quoted(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
 	}
 	return &chart.Chart{Title: "What became of the attempts", Text: "Admitted: " + sentence(text), Body: bars}
 }
@@ -47,7 +93,7 @@ func worstWindows(limits []limitOf) *chart.Chart {
 			Label: fmt.Sprintf("%s of %s", Digits(w.Units), Digits(w.LimitUnits)),
 		})
 		text = append(text, fmt.Sprintf("%s %s in %s, where the limit says %s and admits up to %s without faults",
-			l.label(), Digits(w.Units), chart.Duration(w.WindowMicros), Digits(w.LimitUnits), Digits(w.BoundUnits)))
+			l.label(), Digits(w.Units), Duration(w.WindowMicros), Digits(w.LimitUnits), Digits(w.BoundUnits)))
 	}
 	return &chart.Chart{Title: "Most admitted in any window, against the limit", Text: "Admitted: " + sentence(text), Body: bars}
 }
@@ -75,7 +121,7 @@ func overTime(r *result.Result, faults []result.Fault) *chart.Chart {
 	seconds := float64(s.BucketMicros) / 1e6
 	text := []string{
 		fmt.Sprintf("%s offered and %s admitted", Digits(total(s.Offered)), Digits(total(s.Admitted))),
-		fmt.Sprintf("at most %s and %s a second, over %s", rate(peak(s.Offered), seconds), rate(peak(s.Admitted), seconds), chart.Duration(s.BucketMicros)),
+		fmt.Sprintf("at most %s and %s a second, over %s", rate(peak(s.Offered), seconds), rate(peak(s.Admitted), seconds), Duration(s.BucketMicros)),
 	}
 	if n := total(s.Failed); n > 0 {
 		text = append(text, fmt.Sprintf("%s without a decision", Digits(n)))
@@ -108,9 +154,9 @@ func arrivalCurve(l limitOf) *chart.Chart {
 		if len(over.Points) > 0 {
 			closest = fmt.Sprintf("above the bound without faults at %d of %d lengths; most so", len(over.Points), n)
 		}
-		text = append(text, fmt.Sprintf("%s in %s: %s, bound %s", closest, chart.Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits)))
+		text = append(text, fmt.Sprintf("%s in %s: %s, bound %s", closest, Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits)))
 		if tight != last {
-			text = append(text, fmt.Sprintf("in %s: %s, bound %s", chart.Duration(last.Micros), Digits(last.Units), Digits(last.BoundUnits)))
+			text = append(text, fmt.Sprintf("in %s: %s, bound %s", Duration(last.Micros), Digits(last.Units), Digits(last.BoundUnits)))
 		}
 	}
 	if l.CurveKeys < l.CurveOf || l.CurveLate > 0 {
@@ -144,7 +190,7 @@ func waiting(r *result.Result) *chart.Chart {
 		if i > 0 && b.Count == 0 && len(columns.Classes) <= 1 {
 			continue // the short waits that did not occur
 		}
-		label := chart.Duration(b.UpToMicros)
+		label := Duration(b.UpToMicros)
 		switch {
 		case b.UpToMicros == 0:
 			label = "none"
@@ -153,30 +199,11 @@ func waiting(r *result.Result) *chart.Chart {
 		}
 		columns.Classes = append(columns.Classes, chart.Class{Label: label, Value: 100 * float64(b.Count) / float64(max(all, 1))})
 	}
-	text := []string{"half waited " + quantile(r.Waits, all, 50), "99 % waited " + quantile(r.Waits, all, 99)}
+	text := []string{"wait of half: " + quantile(r.Waits, 50), "of 99 %: " + quantile(r.Waits, 99)}
 	if len(r.Waits) > 0 && all > 0 {
 		text = append([]string{Percent(r.Waits[0].Count, all) + " did not wait"}, text...)
 	}
 	return &chart.Chart{Title: "How long admitted requests had waited", Text: capital(sentence(text)), Body: columns}
-}
-
-// quantile says how long a part of the requests, in percent, waited at most.
-func quantile(waits []result.WaitBucket, all, part int64) string {
-	var seen int64
-	for i, b := range waits {
-		seen += b.Count
-		if seen*100 < all*part {
-			continue
-		}
-		switch {
-		case b.UpToMicros < 0:
-			return "more than " + chart.Duration(waits[i-1].UpToMicros)
-		case b.UpToMicros == 0:
-			return "not at all"
-		}
-		return "at most " + chart.Duration(b.UpToMicros)
-	}
-	return "not at all"
 }
 
 // clients is what the busiest clients asked for and got.
@@ -187,7 +214,7 @@ func clients(r *result.Result) *chart.Chart {
 	}
 	for _, c := range r.Fairness.Top {
 		bars.Rows = append(bars.Rows, chart.Row{
-			Name: show(c.Key), Values: floats(c.AdmittedUnits, max(c.OfferedUnits-c.AdmittedUnits, 0)),
+			Name: Quoted(c.Key), Values: floats(c.AdmittedUnits, max(c.OfferedUnits-c.AdmittedUnits, 0)),
 			Label: fmt.Sprintf("%s of %s", Digits(c.AdmittedUnits), Digits(c.OfferedUnits)),
 		})
 	}
@@ -261,10 +288,6 @@ func rate(n int64, seconds float64) string {
 		return Digits(int64(perSecond + 0.5))
 	}
 	return fmt.Sprintf("%.3g", perSecond)
-}
-
-func jain(r *result.Result) string {
-	return fmt.Sprintf("%d.%03d", r.Fairness.JainMillionths/1_000_000, r.Fairness.JainMillionths%1_000_000/1000)
 }
 
 // sentence joins parts.

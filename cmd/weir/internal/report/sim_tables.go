@@ -2,42 +2,22 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
-	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 	"github.com/weirgo/weir/sim/result"
 )
 
-// sideBySide adds what can be compared between results and between limits.
-func (p *page) sideBySide(results []*result.Result) error {
-	limits := limitsOf(results)
-	s := section{Title: "Side by side", Tables: []table{callers(results), limitTable(limits)}}
-	if len(limits) == 1 {
-		s.Title = "In numbers"
-	}
-	if t := expectations(results); len(t.Rows) > 0 {
-		s.Tables = append(s.Tables, t)
-	}
-	return p.add(s, outcomes(results), worstWindows(limits))
-}
-
 // callers is what callers saw, a column for each result.
 func callers(results []*result.Result) table {
-	t := table{Title: "What callers saw", Head: []string{"number"}}
-	for _, r := range results {
-		t.Head = append(t.Head, show(r.Limit))
-	}
-	var all rows
-	row := func(name string, of func(*result.Result) cell) { addRow(&all, name, results, of) }
+	t := headed("What callers saw", results)
 	counted := func(name string, of func(*result.Counts) int64) {
-		row(name, func(r *result.Result) cell { return number(of(&r.Totals)) })
+		counts(&t, name, results, func(r *result.Result) int64 { return of(&r.Totals) })
 	}
 	counted("requests", func(c *result.Counts) int64 { return c.Arrivals })
 	counted("attempts", func(c *result.Counts) int64 { return c.Attempts })
-	counted("units offered", func(c *result.Counts) int64 { return c.OfferedUnits })
 	counted("admitted", func(c *result.Counts) int64 { return c.Admitted })
-	row("of requests", func(r *result.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
-	counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
+	row(&t, "of requests", results, func(r *result.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
 	counted("denied", func(c *result.Counts) int64 { return c.Denied })
 	counted("degraded", func(c *result.Counts) int64 { return c.Degraded })
 	counted("errors", func(c *result.Counts) int64 { return c.Errors })
@@ -45,141 +25,112 @@ func callers(results []*result.Result) table {
 	counted("throttled", func(c *result.Counts) int64 { return c.Throttled })
 	counted("gave up", func(c *result.Counts) int64 { return c.GaveUp })
 	counted("waiting at the end", func(c *result.Counts) int64 { return c.Waiting })
-	row("repeats per success", func(r *result.Result) cell {
-		if r.Totals.Admitted == 0 {
-			return right("–")
-		}
-		return right(fmt.Sprintf("%.2f", float64(r.Totals.Attempts-r.Totals.Arrivals)/float64(r.Totals.Admitted)))
+	counted("units offered", func(c *result.Counts) int64 { return c.OfferedUnits })
+	counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
+	row(&t, "repeats per success", results, func(r *result.Result) cell {
+		return right(ratio(r.Totals.Attempts-r.Totals.Arrivals, r.Totals.Admitted))
 	})
-	row("fairness (Jain)", func(r *result.Result) cell { return right(jain(r)) })
-	row("keys", func(r *result.Result) cell { return number(r.Fairness.Keys) })
-	wait := func(name string, percent int64) {
-		row(name, func(r *result.Result) cell {
-			var sum int64
-			for _, b := range r.Waits {
-				sum += b.Count
-			}
-			return right(quantile(r.Waits, sum, percent))
-		})
-	}
-	wait("wait of half", 50)
-	wait("wait of 99 %", 99)
-	row("RetryAfter: told", func(r *result.Result) cell { return number(r.RetryAfter.Told) })
-	row("RetryAfter: kept, and admitted", func(r *result.Result) cell { return number(r.RetryAfter.Kept) })
-	row("RetryAfter: came back too early, and denied", func(r *result.Result) cell { return number(r.RetryAfter.Early) })
-	row("RetryAfter off by", func(r *result.Result) cell {
-		n := r.RetryAfter.MaxErrorMicros
-		c := number(n)
-		c.Text = unbroken(chart.Duration(n))
-		return c
-	})
-	row("events", func(r *result.Result) cell { return number(r.Events) })
-	row("their digest", func(r *result.Result) cell { return cell{Text: r.Digest, Class: hash} })
-	t.Rows = all
+	row(&t, "wait of half, up to", results, func(r *result.Result) cell { return right(quantile(r.Waits, 50)) })
+	row(&t, "wait of 99 %, up to", results, func(r *result.Result) cell { return right(quantile(r.Waits, 99)) })
+	counts(&t, "keys", results, func(r *result.Result) int64 { return r.Fairness.Keys })
+	row(&t, "fairness (Jain)", results, func(r *result.Result) cell { return right(jain(r)) })
+	row(&t, "RetryAfter off by", results, func(r *result.Result) cell { return duration(r.RetryAfter.MaxErrorMicros) })
 	return t
 }
 
 // limitTable is what each limit let through, a column for each.
 func limitTable(limits []limitOf) table {
-	t := table{Title: "What each limit let through", Head: []string{"number"}}
+	t := table{Title: "What each limit let through", Head: []string{measure}}
 	for _, l := range limits {
 		t.Head = append(t.Head, l.label())
 	}
-	var all rows
-	row := func(name string, of func(limitOf) cell) { addRow(&all, name, limits, of) }
-	row("spec", func(l limitOf) cell { return right(l.Spec) })
-	row("decisions of the server", func(l limitOf) cell { return number(l.Executed) })
-	row("of them admissions", func(l limitOf) cell { return number(l.ExecutedAllowed) })
-	row("units charged", func(l limitOf) cell { return number(l.ExecutedUnits) })
-	row("keys charged", func(l limitOf) cell { return number(l.Keys) })
-	row("worst window", func(l limitOf) cell { return number(l.Worst.Units) })
-	row("worst window: of a limit of", func(l limitOf) cell { return number(l.Worst.LimitUnits) })
-	row("worst window: and a bound of", func(l limitOf) cell { return number(l.Worst.BoundUnits) })
-	row("worst window: ended at", func(l limitOf) cell { return right(chart.Duration(l.Worst.AtMicros)) })
-	row("over-admitted", func(l limitOf) cell {
+	counted := func(name string, of func(limitOf) int64) { counts(&t, name, limits, of) }
+	counted("worst window", func(l limitOf) int64 { return l.Worst.Units })
+	counted("  of a limit of", func(l limitOf) int64 { return l.Worst.LimitUnits })
+	counted("  and a bound of", func(l limitOf) int64 { return l.Worst.BoundUnits })
+	row(&t, "  ended at", limits, func(l limitOf) cell { return right(Duration(l.Worst.AtMicros)) })
+	row(&t, "over-admitted", limits, func(l limitOf) cell {
 		if l.OverUnits > l.OverBoundUnits {
 			return bad(Digits(l.OverUnits))
 		}
 		return number(l.OverUnits)
 	})
-	row("faults explain", func(l limitOf) cell { return number(l.OverBoundUnits) })
-	row("false denials", func(l limitOf) cell { return number(l.FalseDenials) })
-	row("units falsely denied", func(l limitOf) cell { return number(l.FalselyDeniedUnits) })
-	row("units forgotten", func(l limitOf) cell { return number(l.ForgottenUnits) })
-	t.Rows = all
+	counted("  faults explain", func(l limitOf) int64 { return l.OverBoundUnits })
+	counted("false denials", func(l limitOf) int64 { return l.FalseDenials })
+	counted("units falsely denied", func(l limitOf) int64 { return l.FalselyDeniedUnits })
+	counted("units forgotten", func(l limitOf) int64 { return l.ForgottenUnits })
+	row(&t, "keys of the curve", limits, curveKeys)
 	return t
+}
+
+// curveKeys says how many keys the curve is of, where it is not of all.
+func curveKeys(l limitOf) cell {
+	if l.CurveLate == 0 && l.CurveKeys >= l.CurveOf {
+		return number(0)
+	}
+	text := Digits(l.CurveKeys) + " of " + Digits(l.CurveOf)
+	if l.CurveLate > 0 {
+		text += ", " + Digits(l.CurveLate) + " late"
+	}
+	return right(text)
 }
 
 // expectations is what the scenario expected, and what came of it.
-func expectations(results []*result.Result) table {
-	t := table{Title: "What the scenario expects", Head: []string{"number", "limit", "at least", "at most", "it was", "outcome"}}
-	bound := func(n *int64) cell {
-		if n == nil {
-			return right("")
-		}
-		return right(Digits(*n))
-	}
-	for _, r := range results {
-		for _, e := range r.Expected {
-			met := right("met")
+func (s *Simulation) expectations() section {
+	t := table{Title: "What the scenario expects", Head: []string{"number", "limit", "expected", "it was", "outcome"}}
+	for _, r := range s.Results {
+		for i := range r.Expected {
+			e := &r.Expected[i]
+			outcome := word("met")
 			if !e.Met {
-				met = bad("missed")
+				outcome = cell{"MISSED", classText + " " + classBad}
 			}
-			t.Rows = append(t.Rows, []cell{word(e.Metric), word(show(e.Limit)), bound(e.Min), bound(e.Max), right(Digits(e.Value)), met})
+			t.Rows = append(t.Rows, []cell{word(e.Metric), word(Quoted(e.Limit)), right(Bounds(e)), right(Digits(e.Value)), outcome})
 		}
 	}
-	return t
-}
-
-// resultTables are the tables of one result.
-func resultTables(r *result.Result, faults []result.Fault) []table {
-	var all []table
-	if len(faults) > 0 {
-		all = append(all, faultTable(faults))
+	all := section{Title: t.Title}
+	if len(t.Rows) > 0 {
+		all.Tables = []table{t}
 	}
-	if len(r.Traffic) > 1 {
-		all = append(all, trafficTable(r))
-	}
-	if len(r.Fairness.Top) > 0 {
-		all = append(all, clientTable(r))
-	}
-	if t := traceTable(r); len(t.Rows) > 0 {
-		all = append(all, t)
+	if s.Dropped > 0 { // then there are no others
+		all.Text = []string{leftOut(s.Dropped) + "."}
 	}
 	return all
 }
 
-// faultTable is what happened in the time of each fault, a column for each.
-func faultTable(faults []result.Fault) table {
-	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"number"}}
-	for i, f := range faults {
-		t.Head = append(t.Head, strconv.Itoa(i+1)+" "+f.Kind)
+// trafficTable is what each traffic asked for and got, a column for each result.
+func trafficTable(results []*result.Result) table {
+	t := headed("Traffic", results)
+	if len(results[0].Traffic) < 2 {
+		return t
 	}
-	var all rows
-	row := func(name string, of func(result.Fault) cell) { addRow(&all, name, faults, of) }
-	moment := func(name string, of func(result.Fault) int64) {
-		row(name, func(f result.Fault) cell { return right(chart.Duration(of(f))) })
+	for i, one := range results[0].Traffic {
+		name := Quoted(one.Name)
+		counts(&t, name+": requests", results, func(r *result.Result) int64 { return r.Traffic[i].Arrivals })
+		counts(&t, name+": admitted", results, func(r *result.Result) int64 { return r.Traffic[i].Admitted })
+		row(&t, name+": of requests", results, func(r *result.Result) cell { return right(Percent(r.Traffic[i].Admitted, r.Traffic[i].Arrivals)) })
 	}
-	counted := func(name string, of func(result.Fault) int64) {
-		row(name, func(f result.Fault) cell { return number(of(f)) })
-	}
-	moment("from", func(f result.Fault) int64 { return f.FromMicros })
-	moment("to", func(f result.Fault) int64 { return f.ToMicros })
-	moment("acts until", func(f result.Fault) int64 { return f.UntilMicros })
-	counted("attempts", func(f result.Fault) int64 { return f.Attempts })
-	counted("admitted", func(f result.Fault) int64 { return f.Admitted })
-	counted("denied", func(f result.Fault) int64 { return f.Denied })
-	counted("degraded", func(f result.Fault) int64 { return f.Degraded })
-	counted("errors", func(f result.Fault) int64 { return f.Errors })
-	counted("unknown", func(f result.Fault) int64 { return f.Unknown })
-	counted("over-admitted", func(f result.Fault) int64 { return f.OverUnits })
-	counted("false denials", func(f result.Fault) int64 { return f.FalseDenials })
-	counted("units falsely denied", func(f result.Fault) int64 { return f.FalselyDeniedUnits })
-	counted("units forgotten", func(f result.Fault) int64 { return f.ForgottenUnits })
-	t.Rows = all
 	return t
 }
 
+// faultTable is what happened in the time of each fault.
+func faultTable(results []*result.Result) table {
+	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
+		"attempts", "admitted", "denied", "degraded", "errors", "unknown", "over-admitted", "false denials", "units falsely denied", "units forgotten"}}
+	for i := range results[0].Faults {
+		for _, r := range results {
+			f := inTime(r)[i]
+			t.Rows = append(t.Rows, []cell{word(strconv.Itoa(i+1) + " " + f.Kind), word(Quoted(r.Limit)),
+				right(Duration(f.FromMicros)), right(Duration(f.ToMicros)), right(Duration(f.UntilMicros)),
+				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors), number(f.Unknown),
+				number(f.OverUnits), number(f.FalseDenials), number(f.FalselyDeniedUnits), number(f.ForgottenUnits)})
+		}
+	}
+	t.dropZeroColumns()
+	return t
+}
+
+// clientTable is what the busiest clients of a result asked for and got.
 func clientTable(r *result.Result) table {
 	f := &r.Fairness
 	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), Count(f.Keys, "key"))
@@ -189,65 +140,61 @@ func clientTable(r *result.Result) table {
 	if f.Partial {
 		title += "; there were too many to remember, so that one that came back may count twice"
 	}
-	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted", "share"}}
+	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted"}, PageOnly: true}
 	for _, c := range f.Top {
-		t.Rows = append(t.Rows, []cell{
-			word(show(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits), right(Percent(c.AdmittedUnits, c.OfferedUnits)),
-		})
+		t.Rows = append(t.Rows, []cell{line(Quoted(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits)})
 	}
 	return t
 }
 
-// trafficTable is what each traffic asked for and got, a column for each.
-func trafficTable(r *result.Result) table {
-	t := table{Title: "Traffic", Head: []string{"number"}}
-	for _, c := range r.Traffic {
-		t.Head = append(t.Head, show(c.Name))
-	}
-	var all rows
-	row := func(name string, of func(result.Traffic) int64) {
-		addRow(&all, name, r.Traffic, func(c result.Traffic) cell { return number(of(c)) })
-	}
-	row("requests", func(c result.Traffic) int64 { return c.Arrivals })
-	row("attempts", func(c result.Traffic) int64 { return c.Attempts })
-	row("units offered", func(c result.Traffic) int64 { return c.OfferedUnits })
-	row("admitted", func(c result.Traffic) int64 { return c.Admitted })
-	row("units admitted", func(c result.Traffic) int64 { return c.AdmittedUnits })
-	row("denied", func(c result.Traffic) int64 { return c.Denied })
-	row("degraded", func(c result.Traffic) int64 { return c.Degraded })
-	row("errors", func(c result.Traffic) int64 { return c.Errors })
-	row("unknown", func(c result.Traffic) int64 { return c.Unknown })
-	row("throttled", func(c result.Traffic) int64 { return c.Throttled })
-	row("gave up", func(c result.Traffic) int64 { return c.GaveUp })
-	t.Rows = all
-	return t
-}
-
-// traceTable is what of the traces was no request of the run.
+// traceTable is what of the traces was no request of a run. It is the same in every run.
 func traceTable(r *result.Result) table {
 	t := table{Title: "Traces", Head: []string{"trace of", "left out", "bad lines", "the first"}}
 	for _, c := range r.Traffic {
 		if c.BadLines > 0 || c.LeftOut > 0 {
-			t.Rows = append(t.Rows, []cell{word(show(c.Name)), number(c.LeftOut), number(c.BadLines), line(visible(c.FirstBad))})
+			t.Rows = append(t.Rows, []cell{word(Quoted(c.Name)), number(c.LeftOut), number(c.BadLines), line(Visible(c.FirstBad))})
 		}
 	}
 	return t
 }
 
-// cornerTable is how often each corner was seen, a column for each result.
-func cornerTable(results []*result.Result) table {
-	t := table{Title: "Corners", Head: []string{"corner"}}
-	for _, r := range results {
-		t.Head = append(t.Head, show(r.Limit))
-	}
+// more is the numbers that few ask for.
+func more(results []*result.Result) section {
+	corners := headed("Corners", results)
 	for i, g := range results[0].Goals {
-		row := []cell{title(g.Name)}
-		for _, r := range results {
-			if i < len(r.Goals) {
-				row = append(row, number(r.Goals[i].Count))
-			}
-		}
-		t.Rows = append(t.Rows, row)
+		counts(&corners, g.Name, results, func(r *result.Result) int64 { return r.Goals[i].Count })
+	}
+	limits := limitsOf(results)
+	server := table{Title: "What the server did", Head: []string{measure}, PageOnly: true}
+	for _, l := range limits {
+		server.Head = append(server.Head, l.label())
+	}
+	counts(&server, "decisions of the server", limits, func(l limitOf) int64 { return l.Executed })
+	counts(&server, "of them admissions", limits, func(l limitOf) int64 { return l.ExecutedAllowed })
+	counts(&server, "units charged", limits, func(l limitOf) int64 { return l.ExecutedUnits })
+	counts(&server, "keys charged", limits, func(l limitOf) int64 { return l.Keys })
+	told := headed("How good RetryAfter was", results)
+	told.PageOnly = true
+	counts(&told, "told", results, func(r *result.Result) int64 { return r.RetryAfter.Told })
+	counts(&told, "kept, and admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
+	counts(&told, "came back too early, and denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
+	digests := table{Title: "Digests", Head: []string{"limit", "events", "their digest"}}
+	for _, r := range results {
+		digests.Rows = append(digests.Rows, []cell{word(Quoted(r.Limit)), number(r.Events), {r.Digest, classHash}})
+	}
+	return section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, told, corners, digests)}
+}
+
+// headed is a table of measures with a column for each result.
+func headed(title string, results []*result.Result) table {
+	t := table{Title: title, Head: []string{measure}}
+	for _, r := range results {
+		t.Head = append(t.Head, Quoted(r.Limit))
 	}
 	return t
+}
+
+// filled returns the tables that have rows.
+func filled(tables ...table) []table {
+	return slices.DeleteFunc(tables, func(t table) bool { return len(t.Rows) == 0 })
 }

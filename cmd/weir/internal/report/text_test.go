@@ -53,35 +53,6 @@ func TestCountsTakeTheirNoun(t *testing.T) {
 	}
 }
 
-func TestLengthsAreShort(t *testing.T) {
-	const day = 24 * time.Hour
-	for d, want := range map[time.Duration]string{
-		0:                                        "0s",
-		time.Microsecond:                         "1µs",
-		100 * time.Microsecond:                   "100µs",
-		time.Second:                              "1s",
-		10 * time.Second:                         "10s",
-		time.Minute:                              "1m",
-		10 * time.Minute:                         "10m",
-		time.Minute + time.Second:                "1m1s",
-		time.Hour:                                "1h",
-		20 * time.Hour:                           "20h",
-		time.Hour + time.Second:                  "1h0m1s",
-		time.Hour + 30*time.Minute:               "1h30m",
-		day:                                      "24h",
-		2*day - time.Microsecond:                 "47h59m59.999999s",
-		2 * day:                                  "2d",
-		7*day + time.Hour:                        "7d1h",
-		7*day + time.Second:                      "7d1s",
-		3640 * day:                               "3,640d",
-		7_000_000_000_000_000 * time.Microsecond: "81,018d12h26m40s",
-	} {
-		if got := length(d); got != want {
-			t.Errorf("length(%v) = %q, want %q", d, got, want)
-		}
-	}
-}
-
 func TestRowsShowTimeAsFineAsTheyAre(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 7000, time.UTC)
 	for width, want := range map[time.Duration]string{
@@ -98,12 +69,12 @@ func TestRowsShowTimeAsFineAsTheyAre(t *testing.T) {
 			t.Errorf("%v: %q, want %q", width, got, want)
 		}
 	}
-	if got, want := stamp(at), "2026-02-03 04:05:06.000007 UTC"; got != want {
-		t.Errorf("stamp: %q, want %q", got, want)
+	if got, want := utcTime(at), "2026-02-03 04:05:06.000007 UTC"; got != want {
+		t.Errorf("utcTime: %q, want %q", got, want)
 	}
 }
 
-func TestShowQuotesWhatATerminalWouldActOn(t *testing.T) {
+func TestQuotedQuotesWhatATerminalWouldActOn(t *testing.T) {
 	for s, want := range map[string]string{
 		"203.0.113.7":      "203.0.113.7",
 		"2001:db8::1":      "2001:db8::1",
@@ -125,13 +96,13 @@ func TestShowQuotesWhatATerminalWouldActOn(t *testing.T) {
 		"\ufeffx":          `"\ufeffx"`,
 		"\U000e0041hidden": `"\U000e0041hidden"`,
 	} {
-		if got := show(s); got != want {
-			t.Errorf("show(%q) = %s, want %s", s, got, want)
+		if got := Quoted(s); got != want {
+			t.Errorf("Quoted(%q) = %s, want %s", s, got, want)
 		}
 	}
 }
 
-func TestShowIsPrintableAndTellsStringsApart(t *testing.T) {
+func TestQuotedIsPrintableAndTellsStringsApart(t *testing.T) {
 	texts := rapid.OneOf(
 		rapid.String(),
 		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
@@ -139,11 +110,11 @@ func TestShowIsPrintableAndTellsStringsApart(t *testing.T) {
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
-		shown := show(a)
+		shown := Quoted(a)
 		if !utf8.ValidString(shown) || strings.ContainsFunc(shown, func(c rune) bool { return !strconv.IsPrint(c) }) {
-			t.Fatalf("show(%q) = %q", a, shown)
+			t.Fatalf("Quoted(%q) = %q", a, shown)
 		}
-		if a != b && shown == show(b) {
+		if a != b && shown == Quoted(b) {
 			t.Fatalf("%q and %q both show as %s", a, b, shown)
 		}
 	})

@@ -26,24 +26,24 @@ type connection struct {
 	close func() // nothing is lost where that fails
 }
 
-// connect connects with a server. Where lone is true all stores are asked one
+// connect connects with a server. Where single is true, all stores are asked one
 // thing at a time, so that one connection will do.
-func (p *place) connect(ctx context.Context, lone bool) (*connection, error) {
-	if p.valkey {
-		return p.connectValkey(lone)
+func (e *endpoint) connect(ctx context.Context, single bool) (*connection, error) {
+	if e.valkey {
+		return e.connectValkey(single)
 	}
-	return p.connectRedis(ctx)
+	return e.connectRedis(ctx)
 }
 
-func (p *place) connectRedis(ctx context.Context) (*connection, error) {
+func (e *endpoint) connectRedis(ctx context.Context) (*connection, error) {
 	logging.Disable() // what fails is said by the command
 	client := redis.NewClient(&redis.Options{
-		Network:               p.network,
-		Addr:                  p.address,
-		Username:              p.user,
-		Password:              p.password,
-		DB:                    p.db,
-		TLSConfig:             p.tls(),
+		Network:               e.network,
+		Addr:                  e.address,
+		Username:              e.user,
+		Password:              e.password,
+		DB:                    e.db,
+		TLSConfig:             e.tls(),
 		DialTimeout:           dialTimeout,
 		DialerRetries:         1,
 		MaxRetries:            -1,
@@ -75,21 +75,21 @@ func (p *place) connectRedis(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-func (p *place) connectValkey(lone bool) (*connection, error) {
+func (e *endpoint) connectValkey(single bool) (*connection, error) {
 	options := valkey.ClientOption{
-		InitAddress:       []string{p.address},
-		Username:          p.user,
-		Password:          p.password,
-		SelectDB:          p.db,
-		TLSConfig:         p.tls(),
+		InitAddress:       []string{e.address},
+		Username:          e.user,
+		Password:          e.password,
+		SelectDB:          e.db,
+		TLSConfig:         e.tls(),
 		Dialer:            net.Dialer{Timeout: dialTimeout},
 		ForceSingleClient: true, // otherwise it asks whether it is a cluster
 		DisableCache:      true,
 	}
-	if lone {
+	if single {
 		options.PipelineMultiplex = -1
 	}
-	if p.network == "unix" {
+	if e.network == "unix" {
 		options.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "unix", path)
 		}
@@ -111,10 +111,10 @@ func (p *place) connectValkey(lone bool) (*connection, error) {
 	}, nil
 }
 
-// tls returns how to trust the server, or nil where it speaks plainly.
-func (p *place) tls() *tls.Config {
-	if p.tlsName == "" {
+// tls returns how to verify the certificate of the server, or nil without TLS.
+func (e *endpoint) tls() *tls.Config {
+	if e.tlsName == "" {
 		return nil
 	}
-	return &tls.Config{ServerName: p.tlsName, MinVersion: tls.VersionTLS12}
+	return &tls.Config{ServerName: e.tlsName, MinVersion: tls.VersionTLS12}
 }

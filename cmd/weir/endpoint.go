@@ -26,8 +26,8 @@ var schemes = map[string]struct{ valkey, unix, tls bool }{
 
 const defaultPort = "6379"
 
-// place is where a store URL leads.
-type place struct {
+// endpoint is where a store URL leads.
+type endpoint struct {
 	shown  string // the URL without user and password
 	server bool   // and not memory: then the rest is set
 
@@ -39,19 +39,27 @@ type place struct {
 	db             int
 }
 
+// flag is what a command line needs to come here again: "" for memory.
+func (e *endpoint) flag() string {
+	if !e.server {
+		return ""
+	}
+	return " --store " + shellWord(e.shown)
+}
+
 // parseStoreURL reads a store URL: exactly one of storeForms. Its error names
 // the URL, but nothing of it that could be a password.
-func parseStoreURL(text string) (*place, error) {
-	p, wrong := readStoreURL(text)
+func parseStoreURL(text string) (*endpoint, error) {
+	e, wrong := readStoreURL(text)
 	if wrong != "" {
 		return nil, usageError{fmt.Errorf("--store: %q %s", guarded(text), wrong)}
 	}
-	return p, nil
+	return e, nil
 }
 
-func readStoreURL(text string) (p *place, wrong string) {
+func readStoreURL(text string) (e *endpoint, wrong string) {
 	if text == memoryURL {
-		return &place{shown: memoryURL}, ""
+		return &endpoint{shown: memoryURL}, ""
 	}
 	name, _, is := strings.Cut(text, "://")
 	if strings.HasSuffix(name, "-sentinel") || strings.HasSuffix(name, "-cluster") {
@@ -65,26 +73,26 @@ func readStoreURL(text string) (p *place, wrong string) {
 	if err != nil || strings.Contains(text, "#") {
 		return nil, "cannot be read; what is special in a URL is written %XX in a password: must be " + storeForms
 	}
-	p = &place{server: true, valkey: scheme.valkey, user: u.User.Username()}
-	p.password, _ = u.User.Password()
-	if u.User != nil && p.password == "" {
+	e = &endpoint{server: true, valkey: scheme.valkey, user: u.User.Username()}
+	e.password, _ = u.User.Password()
+	if u.User != nil && e.password == "" {
 		return nil, "has no password: must be USER:PASSWORD@, :PASSWORD@ or nothing before the host"
 	}
 	if scheme.unix {
-		wrong = p.readUnix(u)
+		wrong = e.readUnix(u)
 	} else {
-		wrong = p.readTCP(u)
+		wrong = e.readTCP(u)
 	}
 	if scheme.tls {
-		p.tlsName = u.Hostname()
+		e.tlsName = u.Hostname()
 	}
 	u.User = nil
-	p.shown = u.String()
-	return p, wrong
+	e.shown = u.String()
+	return e, wrong
 }
 
 // readTCP reads HOST[:PORT][/DB].
-func (p *place) readTCP(u *url.URL) (wrong string) {
+func (e *endpoint) readTCP(u *url.URL) (wrong string) {
 	host, port := u.Hostname(), u.Port()
 	if host == "" {
 		return "has no host: must be HOST[:PORT]"
@@ -98,24 +106,24 @@ func (p *place) readTCP(u *url.URL) (wrong string) {
 	if u.RawQuery != "" || u.ForceQuery {
 		return "has a query: must be without; the database is /DB"
 	}
-	p.network, p.address = "tcp", net.JoinHostPort(host, port)
-	return p.readDB(strings.TrimPrefix(u.Path, "/"))
+	e.network, e.address = "tcp", net.JoinHostPort(host, port)
+	return e.readDB(strings.TrimPrefix(u.Path, "/"))
 }
 
 // readUnix reads /PATH[?db=DB].
-func (p *place) readUnix(u *url.URL) (wrong string) {
+func (e *endpoint) readUnix(u *url.URL) (wrong string) {
 	if u.Host != "" || len(u.Path) < 2 {
 		return "has no absolute path: must be " + u.Scheme + ":///PATH"
 	}
-	p.network, p.address = "unix", u.Path
+	e.network, e.address = "unix", u.Path
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || u.ForceQuery || len(query) > 1 || len(query) == 1 && len(query["db"]) != 1 {
 		return "has another query than a database: must be ?db=DB or nothing"
 	}
-	return p.readDB(query.Get("db"))
+	return e.readDB(query.Get("db"))
 }
 
-func (p *place) readDB(text string) (wrong string) {
+func (e *endpoint) readDB(text string) (wrong string) {
 	if text == "" {
 		return ""
 	}
@@ -123,7 +131,7 @@ func (p *place) readDB(text string) (wrong string) {
 	if err != nil {
 		return "has no such database: must be a whole number from 0 to 2147483647"
 	}
-	p.db = int(n)
+	e.db = int(n)
 	return ""
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 func TestStoreURLsLeadWhereTheySay(t *testing.T) {
-	for text, want := range map[string]place{
+	for text, want := range map[string]endpoint{
 		"memory://":                        {shown: "memory://"},
 		"redis://h":                        {shown: "redis://h", network: "tcp", address: "h:6379"},
 		"redis://h/":                       {shown: "redis://h/", network: "tcp", address: "h:6379"},

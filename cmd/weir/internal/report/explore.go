@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
+)
+
+// Exploration is what came of many seeds.
+type Exploration struct {
+	Store     string        `json:"store"`
+	FirstSeed uint64        `json:"first_seed"`
+	Wanted    int           `json:"seeds"` // that were asked for
+	Explored  int           `json:"explored"`
+	Runs      int64         `json:"runs"`
+	Attempts  int64         `json:"attempts"`
+	Events    int64         `json:"events"`
+	Goals     []result.Goal `json:"goals"` // sums
+	// Failed is the first scenario that failed, and Saved the file that holds it.
+	Failed *Simulation `json:"failed,omitempty"`
+	Saved  string      `json:"saved,omitempty"`
+
+	Dropped int `json:"-"` // expectations that --limit left out
+}
+
+// Add counts the results of one seed.
+func (x *Exploration) Add(s *Simulation) {
+	x.Explored++
+	for _, r := range s.Results {
+		x.Runs++
+		x.Attempts += r.Totals.Attempts
+		x.Events += r.Events
+		if x.Goals == nil {
+			x.Goals = make([]result.Goal, len(r.Goals))
+		}
+		for i, g := range r.Goals {
+			x.Goals[i] = result.Goal{Name: g.Name, Count: x.Goals[i].Count + g.Count}
+		}
+	}
+	if s.Wrong() != nil {
+		x.Failed = s
+	}
+}
+
+// WriteJSON writes the report for programs.
+func (x *Exploration) WriteJSON(w io.Writer) error { return WriteJSON(w, x) }
+
+// Document is the report for people.
+func (x *Exploration) Document() *Document {
+	last := x.FirstSeed + uint64(x.Explored-1)
+	d := &Document{Title: "Exploration", Facts: []Fact{
+		factf("explored", "%s of %s, %d to %d, on %s", Digits(int64(x.Explored)), Count(int64(x.Wanted), "seed"), x.FirstSeed, last, Quoted(x.Store)),
+		factf("runs", "%s, %s attempts, %s events", Digits(x.Runs), Digits(x.Attempts), Digits(x.Events)),
+	}}
+	if x.Dropped > 0 {
+		d.Facts = append(d.Facts, Fact{"expected", leftOut(x.Dropped)})
+	}
+	seen := table{Title: "Corners", Head: []string{"corner", "seen"}}
+	for _, g := range x.Goals {
+		seen.Rows = append(seen.Rows, []cell{word(g.Name), number(g.Count)})
+	}
+	d.add(section{Title: "Corners", Tables: []table{seen}})
+	if x.Failed == nil {
+		d.Verdict = &verdict{true, "All is well: no rule was violated, no expectation missed."}
+		return d
+	}
+	d.Facts = append(d.Facts, factf("failed", "seed %d, saved in %s", x.Failed.Seed, Quoted(x.Saved)))
+	d.Next = x.Failed.Document()
+	d.Next.Footer = append(d.Next.Footer, Fact{"saved", Quoted(x.Saved)})
+	return d
+}
+
+// leftOut says how many expectations --limit has left out.
+func leftOut(n int) string {
+	return Count(int64(n), "expectation") + " of the scenario left out with --limit"
+}
+
+// Scenarios lists the built-in scenarios.
+func Scenarios() *Document {
+	t := table{Head: []string{"scenario", "what it shows"}}
+	for _, b := range scenario.List() {
+		t.Rows = append(t.Rows, []cell{word(b.Name), line(b.About)})
+	}
+	return &Document{Title: "Scenarios", Sections: []section{{Tables: []table{t}}}}
+}
+
+// Shrunk is what came of shrinking a scenario.
+type Shrunk struct {
+	Before, After  *scenario.Scenario
+	Failed, Fails  *result.Result // before and after
+	Tries          int64
+	Saved, Command string
+}
+
+// Document is the report for people.
+func (s *Shrunk) Document() *Document {
+	t := table{Title: "Size", Head: []string{"", "length", "limits", "nodes", "traffics", "faults", "events"}}
+	for _, one := range []struct {
+		name string
+		of   *scenario.Scenario
+		got  *result.Result
+	}{{"before", s.Before, s.Failed}, {"after", s.After, s.Fails}} {
+		t.Rows = append(t.Rows, []cell{word(one.name), right(Duration(one.of.Duration.Microseconds())), right(strconv.Itoa(len(one.of.Limits))),
+			number(max(1, one.of.Nodes.Count)), right(strconv.Itoa(len(one.of.Traffic))), right(strconv.Itoa(len(one.of.Faults))), number(one.got.Events)})
+	}
+	d := &Document{Title: "Shrunk", Command: s.Command, Facts: []Fact{
+		factf("shrunk", "%s, in %s tries", Quoted(s.Before.Name), Digits(s.Tries)),
+	}, Footer: []Fact{{"saved", Quoted(s.Saved)}, {"replay", s.Command}}}
+	d.add(section{Title: t.Title, Tables: []table{t}}, failure(s.Fails))
+	return d
+}
+
+// failure says what a result violates or misses.
+func failure(r *result.Result) section {
+	if r.Failure != nil {
+		return violation(r.Failure)
+	}
+	e := Missed(r)
+	text := fmt.Sprintf("%s of limit %s is %s: expected %s.", e.Metric, Quoted(e.Limit), Digits(e.Value), Bounds(e))
+	return section{Title: "Missed expectation", Text: []string{text}}
+}
+
+// Missed returns the first expectation that a result misses, or nil.
+func Missed(r *result.Result) *result.Expected {
+	for i := range r.Expected {
+		if !r.Expected[i].Met {
+			return &r.Expected[i]
+		}
+	}
+	return nil
+}

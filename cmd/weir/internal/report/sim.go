@@ -1,0 +1,249 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
+	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
+)
+
+// Simulation is what came of one scenario.
+type Simulation struct {
+	Scenario string           `json:"scenario"`
+	Seed     uint64           `json:"seed"`
+	Store    string           `json:"store"`   // the URL without user and password
+	Results  []*result.Result `json:"results"` // at least one
+	Differs  []Difference     `json:"differs,omitempty"`
+
+	Ran     *scenario.Scenario `json:"-"` // what was run
+	Dropped int                `json:"-"` // expectations that --limit left out
+	// Rerun is the command that runs it again in memory, and OnServer what it needs
+	// for the server.
+	Rerun, OnServer string `json:"-"`
+}
+
+// Difference says where a server has done something else than memory.
+type Difference struct {
+	Limit       string `json:"limit"`
+	Memory      string `json:"memory_digest"`
+	Server      string `json:"server_digest"`
+	Event       int64  `json:"event"`
+	Columns     string `json:"columns"`
+	MemoryEvent string `json:"memory_event"`
+	ServerEvent string `json:"server_event"`
+}
+
+// WriteJSON writes the report for programs.
+func (s *Simulation) WriteJSON(w io.Writer) error { return WriteJSON(w, s) }
+
+// Failed returns the first result that violates a rule, or else the first that misses
+// an expectation; nil where all is well.
+func Failed(results []*result.Result) *result.Result {
+	for _, r := range results {
+		if r.Failure != nil {
+			return r
+		}
+	}
+	for _, r := range results {
+		if !r.OK() {
+			return r
+		}
+	}
+	return nil
+}
+
+// Wrong says what is wrong, in parts; nil where all is well.
+func (s *Simulation) Wrong() (wrong []string) {
+	violated, missed := 0, int64(0)
+	for _, r := range s.Results {
+		if r.Failure != nil {
+			violated++
+		}
+		for _, e := range r.Expected {
+			if !e.Met {
+				missed++
+			}
+		}
+	}
+	if violated > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d of %d runs violated a rule", violated, len(s.Results)))
+	}
+	if missed > 0 {
+		wrong = append(wrong, Count(missed, "expectation")+" missed")
+	}
+	if n := len(s.Differs); n > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d of %d runs went otherwise on %s than in memory", n, len(s.Results), s.Store))
+	}
+	return wrong
+}
+
+// Document is the report for people.
+func (s *Simulation) Document() *Document {
+	d := &Document{Title: "Simulation: " + Quoted(s.Scenario), Command: s.Rerun + s.OnServer, Facts: s.facts(), Verdict: s.verdict()}
+	for _, r := range s.Results {
+		if r.Failure != nil {
+			d.add(violation(r.Failure))
+		}
+	}
+	for i := range s.Differs {
+		d.add(s.Differs[i].section())
+	}
+	if s.Wrong() != nil {
+		d.Footer = []Fact{{"replay", d.Command}}
+	}
+	if Failed(s.Results) != nil {
+		d.Footer = append(d.Footer, Fact{"shrink", s.Rerun + " --shrink"})
+	}
+	limits := limitsOf(s.Results)
+	d.add(section{
+		Title:  "Side by side",
+		Quiet:  true,
+		Charts: []*chart.Chart{outcomes(s.Results), worstWindows(limits)},
+		Tables: filled(callers(s.Results), limitTable(limits), trafficTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
+	}, s.expectations())
+	for _, r := range s.Results {
+		d.add(section{Title: "Limit " + Quoted(r.Limit), Charts: resultCharts(r, inTime(r)), Tables: filled(clientTable(r))})
+	}
+	d.add(more(s.Results))
+	return d
+}
+
+// facts say what was run.
+func (s *Simulation) facts() []Fact {
+	first := s.Results[0]
+	facts := []Fact{factf("scenario", "%s, seed %d", Quoted(s.Scenario), s.Seed)}
+	if first.About != "" {
+		facts = append(facts, Fact{"about", Visible(first.About)})
+	}
+	facts = append(facts, Fact{"length", Duration(first.DurationMicros)}, Fact{"store", Quoted(s.Store)})
+	limits := limitsOf(s.Results)
+	width := 0
+	for _, l := range limits {
+		width = max(width, utf8.RuneCountInString(l.label()))
+	}
+	for i, l := range limits {
+		name := "limits"
+		if i > 0 {
+			name = ""
+		}
+		spec := l.Spec
+		if s.Ran != nil && s.Ran.Limits[i].Groups > 0 {
+			spec += " for each of " + Count(s.Ran.Limits[i].Groups, "group") + " of keys"
+		}
+		facts = append(facts, factf(name, "%-*s  %s", width, l.label(), spec))
+	}
+	return facts
+}
+
+func (s *Simulation) verdict() *verdict {
+	if wrong := s.Wrong(); wrong != nil {
+		text := strings.Join(wrong, ", ")
+		return &verdict{false, strings.ToUpper(text[:1]) + text[1:]}
+	}
+	text := "No rule was violated"
+	if len(s.Results[0].Expected) > 0 {
+		text += ", every expectation was met"
+	}
+	if s.OnServer != "" {
+		text += ", and the events are the same in memory and on " + s.Store
+	}
+	return &verdict{true, text}
+}
+
+// violation says what went wrong in a run, and what happened before.
+func violation(f *result.Failure) section {
+	lines := []string{f.Columns}
+	for _, l := range f.Last {
+		lines = append(lines, strings.TrimRight(Visible(l), " "))
+	}
+	return section{
+		Title: fmt.Sprintf("Violation of %s, %s", f.Rule, Quoted(f.Limit)),
+		Text: []string{
+			fmt.Sprintf("Rule %s was violated by limit %s: %s", f.Rule, Quoted(f.Limit), Visible(f.Text)),
+			fmt.Sprintf("It was event %s, %s after the start, which ended the run. It stands last of the %d events that are shown.", Digits(f.Event), Duration(f.Micros), len(f.Last)),
+		},
+		Lines: strings.Join(lines, "\n"),
+	}
+}
+
+func (d *Difference) section() section {
+	return section{
+		Title: "Difference of " + Quoted(d.Limit),
+		Text: []string{fmt.Sprintf("Limit %s did not go as in memory: event %s differs. The digest is %s in memory and %s on the server.",
+			Quoted(d.Limit), Digits(d.Event), d.Memory, d.Server)},
+		Lines: fmt.Sprintf("       %s\nmemory %s\nserver %s", d.Columns, Visible(d.MemoryEvent), Visible(d.ServerEvent)),
+	}
+}
+
+// limitOf is a limit of a result.
+type limitOf struct {
+	*result.Limit
+	shared bool // several limits have decided together
+}
+
+// label is what tables and pictures call the limit.
+func (l limitOf) label() string { return Quoted(l.Name) }
+
+func limitsOf(results []*result.Result) (all []limitOf) {
+	for _, r := range results {
+		for i := range r.Limits {
+			all = append(all, limitOf{&r.Limits[i], len(r.Limits) > 1})
+		}
+	}
+	return all
+}
+
+// inTime returns the faults in the order in which they began, which numbers them.
+func inTime(r *result.Result) []result.Fault {
+	faults := slices.Clone(r.Faults)
+	slices.SortStableFunc(faults, func(a, b result.Fault) int { return cmp.Compare(a.FromMicros, b.FromMicros) })
+	return faults
+}
+
+// Bounds writes what an expectation allows.
+func Bounds(e *result.Expected) string {
+	switch {
+	case e.Max == nil:
+		return "at least " + Digits(*e.Min)
+	case e.Min == nil:
+		return "at most " + Digits(*e.Max)
+	case *e.Min == *e.Max:
+		return Digits(*e.Min)
+	}
+	return Digits(*e.Min) + " to " + Digits(*e.Max)
+}
+
+// quantile says how long a part of the requests, in percent, waited at most.
+func quantile(waits []result.WaitBucket, part int64) string {
+	var all, seen int64
+	for _, b := range waits {
+		all += b.Count
+	}
+	if all == 0 {
+		return "–"
+	}
+	for i, b := range waits {
+		seen += b.Count
+		switch {
+		case float64(seen)*100 < float64(all)*float64(part):
+		case b.UpToMicros < 0:
+			return "more than " + Duration(waits[i-1].UpToMicros)
+		case b.UpToMicros == 0:
+			return "none"
+		default:
+			return Duration(b.UpToMicros)
+		}
+	}
+	return "–"
+}
+
+func jain(r *result.Result) string {
+	return strconv.FormatFloat(float64(r.Fairness.JainMillionths)/1e6, 'f', 3, 64)
+}
