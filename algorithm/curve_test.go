@@ -135,6 +135,9 @@ func (l limits) curve(t int64) (bound, reached int64) {
 			reached = 2 * n
 		}
 		return bound, reached
+	case oracle.GCRA, oracle.TokenBucket, oracle.LeakyBucket:
+	default: // what its family states, which need not be reached
+		return the(string(l.kind)).Bound(l.algorithm().Spec(), micros(t)), -1
 	}
 	bound = l.capacity + t*n/w
 	switch {

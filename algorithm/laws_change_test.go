@@ -45,7 +45,7 @@ func TestLawK1SameLimitAgainChangesNothing(t *testing.T) {
 // answers with the new limit, and that from the change on no more is admitted
 // than the new parameters allow a fresh key.
 func TestLawK2ChangeTakesEffectAtOnce(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range six {
 		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p, q := drawSmall(t), drawSmall(t)
 			w := newWalk(t, p, k.capacity(p))
@@ -205,7 +205,7 @@ func commonFactor(p params) int64 {
 // admit at most the sum of the two capacities, or twice the larger where a
 // window starts anew.
 func TestLawK7AlternatingLimitsGrantNothingMore(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range six {
 		t.Run(k.Name, rapid.MakeCheck(func(t *rapid.T) {
 			p := drawSmall(t)
 			q := drawSmall(t)

@@ -122,7 +122,7 @@ var properties = []struct{ name, says, tests, gap string }{
 
 	{"F1", "a failover costs no more than the writes it lost", "TestFailoverThatLosesMoreIsCaught TestSwarm", "F3, F5, F7: nothing has two primaries, breakers or replicas that are waited for"},
 	{"F2", "a loss of everything costs the capacity once", "TestEachFaultHasItsEffect TestSwarm", ""},
-	{"F4", "a local fallback stays under its own bound", "TestStoreThatIsDownIsAnsweredAsTheModeSays TestTrueTimeAndLocalRules", ""},
+	{"F4", "a local fallback stays under its own bound", "TestStoreThatIsDownIsAnsweredAsTheModeSays TestLocalLimitOutlivesItsClient TestAdmissionsInTrueTimeAreMeasuredApart", ""},
 	{"F6", "after the faults every slot becomes fresh in time", "TestSwarm", ""},
 	{"G1", "credits that are lent stay under the grants", "", "G1 to G10 wait for leases"},
 	{"N1", "a remembered denial denies nothing that would pass", "", "N1 to N5 wait for the deny cache"},

@@ -267,8 +267,8 @@ func TestTakeLargerThanTheStoreEvictsNothing(t *testing.T) {
 // A change of parameters may let a slot expire earlier, which is the only way
 // in which the queue can have it too late.
 func TestEarlierExpiryAfterAChangeOfParametersMakesRoom(t *testing.T) {
-	long := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerHour(10)))
-	short := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerMinute(10)))
+	long := algorithm.Must(algorithm.NewTokenBucket(algorithm.PerHour(1), 10))
+	short := algorithm.Must(algorithm.NewTokenBucket(algorithm.PerMinute(2), 10))
 	for _, batch := range []bool{false, true} {
 		b := newBounded(t, 2, false)
 		b.take(nil, b.op("a", long, 1))

@@ -10,6 +10,7 @@ import (
 	"github.com/weirgo/weir/store/script/kind"
 )
 
+//go:generate go generate ./kind
 //go:generate go run ../../internal/generate/scripts
 
 // generated are the scripts that the server runs, as they are in the repository. A
