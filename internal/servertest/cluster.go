@@ -17,6 +17,7 @@ const Slots = 16384
 type Cluster struct {
 	tb    testing.TB
 	nodes []*Server
+	moved map[int]*Server // the slots that Migrate has moved
 }
 
 // StartCluster starts a cluster and returns when all of its nodes serve all slots,
@@ -73,14 +74,7 @@ func (c *Cluster) Addrs() []string {
 // Node returns the node that has a key.
 func (c *Cluster) Node(key string) *Server {
 	c.tb.Helper()
-	slot, _ := c.nodes[0].Do("CLUSTER", "KEYSLOT", key).(int64)
-	for i, s := range c.nodes {
-		if int(slot) < (i+1)*Slots/len(c.nodes) {
-			return s
-		}
-	}
-	c.tb.Fatalf("servertest: slot %d of a key", slot)
-	return nil
+	return c.owner(c.Slot(key))
 }
 
 // await waits until a node knows all others and serves.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -32,6 +33,7 @@ type link struct {
 	client, server net.Conn
 	once           sync.Once
 	closed         chan struct{}
+	forgotten      atomic.Bool // what arrives is thrown away
 }
 
 // NewProxy starts a proxy to a host:port. It accepts connections whether or not
@@ -79,6 +81,24 @@ func (p *Proxy) Cut() {
 	for l := range p.links {
 		l.close()
 	}
+}
+
+// Forget loses all connections that are open without closing them, as a NAT does with
+// idle ones: what either side sends is thrown away, and neither is told. Connections
+// that are opened later work.
+func (p *Proxy) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.forgotten.Store(true)
+	}
+}
+
+// Open returns how many connections are open, forgotten ones included.
+func (p *Proxy) Open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.links)
 }
 
 // Connections returns how many connections were accepted so far, those included
@@ -140,20 +160,21 @@ func (p *Proxy) carry(client net.Conn, target string) {
 	}
 	p.running.Go(func() {
 		defer l.close()
-		pump(client, server, func(int) bool {
+		l.pump(client, server, func(int) bool {
 			p.set(func() { p.requests++ })
 			return true
 		})
 	})
-	pump(server, client, func(int) bool { return p.deliver(l) })
+	l.pump(server, client, func(int) bool { return p.deliver(l) })
 }
 
-// pump moves bytes until an end or until allow refuses the ones just read.
-func pump(from, to net.Conn, allow func(n int) bool) {
+// pump moves bytes until an end or until allow refuses the ones just read. It throws
+// away what a forgotten connection carries.
+func (l *link) pump(from, to net.Conn, allow func(n int) bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 {
+		if n > 0 && !l.forgotten.Load() {
 			if !allow(n) {
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,12 +138,18 @@ func (s *Server) end(how func(*process) error) {
 // connections. Starting a running server is fine and does nothing.
 func (s *Server) Start() {
 	s.tb.Helper()
+	s.start()
+}
+
+// start starts the process with more arguments.
+func (s *Server) start(args ...string) {
+	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
 		return
 	}
-	p, err := startProcess(s.program, s.args, s.logFile())
+	p, err := startProcess(s.program, slices.Concat(s.args, args), s.logFile())
 	if err == nil {
 		s.process, err = p, s.awaitReady(p)
 	}

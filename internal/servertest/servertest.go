@@ -1,6 +1,7 @@
 // Package servertest starts real Redis and Valkey servers for tests: processes
 // of their own on free loopback ports, with nothing on disk that outlives the
-// test, and a proxy that loses and delays what goes over the wire.
+// test: single ones, a primary with replicas and Sentinels, and clusters whose slots
+// can be moved; and a proxy that loses and delays what goes over the wire.
 package servertest
 
 import (

@@ -1,0 +1,72 @@
+package servertest
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// StartReplica starts a replica of a server and returns when it has the data. cfg
+// is for the replica. A replica that is started again has lost its primary: Follow.
+func StartReplica(tb testing.TB, primary *Server, cfg *Config) *Server {
+	tb.Helper()
+	s := Start(tb, primary.kind, cfg)
+	s.Follow(primary)
+	return s
+}
+
+// Follow makes the server a replica of another and returns when it has the data. Its
+// own data are gone.
+func (s *Server) Follow(primary *Server) {
+	s.tb.Helper()
+	// A primary waits five seconds for more replicas before it sends its data.
+	primary.Do("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	s.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(primary.port()))
+	s.await("a replica with its data", func() bool { return s.info("replication", "master_link_status:up") })
+}
+
+// IsPrimary reports whether the server is a primary.
+func (s *Server) IsPrimary() bool {
+	s.tb.Helper()
+	return s.info("replication", "role:master")
+}
+
+// AwaitPrimary waits until the server is a primary.
+func (s *Server) AwaitPrimary() {
+	s.tb.Helper()
+	s.await("a primary", s.IsPrimary)
+}
+
+// info reports whether a section of INFO has a line.
+func (s *Server) info(section, line string) bool {
+	s.tb.Helper()
+	text, _ := s.Do("INFO", section).(string)
+	return slices.Contains(strings.Split(text, "\r\n"), line)
+}
+
+// await asks again every few milliseconds until the answer is yes.
+func (s *Server) await(what string, yes func() bool) {
+	s.tb.Helper()
+	deadline := time.Now().Add(patience)
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			s.tb.Fatalf("servertest: %s %s is not %s within %v%s", s.kind, s.addr, what, patience, s.log())
+		}
+		<-again.C
+	}
+}
+
+// port returns the port of Addr.
+func (s *Server) port() int {
+	_, text, _ := net.SplitHostPort(s.addr)
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		s.tb.Fatalf("servertest: address %s: %v", s.addr, err)
+	}
+	return port
+}
