@@ -1,6 +1,6 @@
 # Short names for the scripts; nothing here that a script does not do.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test long coverage bench sample shots tidy
+.PHONY: help setup check test long attack coverage bench sample shots tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ test: ## All tests as CI runs them; installs what they need, real servers includ
 
 long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)
 	@scripts/long
+
+attack: ## Harm real servers under load and account for every unit (10 minutes); or ARGS="--event freeze"
+	@go run ./internal/attack/cmd $(ARGS)
 
 coverage: ## Statement coverage of the core, at least 95 %
 	@scripts/coverage

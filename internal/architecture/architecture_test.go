@@ -58,6 +58,8 @@ var rules = []rule{
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/servertest"}, nil,
 		"what every client must do is asked of the interface, without a library"},
+	{"internal/attack", []string{"", "algorithm", "store", "store/redis", "store/valkey", "internal/servertest", "internal/attack"},
+		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"}, "an attack is run as a user would be hit: on real servers, through real clients"},
 	{"internal", []string{"algorithm", "store", "store/script/kind", "conformance", "internal"}, nil, "what is internal serves the tests and go generate"},
 	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script"}, nil, "examples show what a user would import"},
 	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/exact", "internal/oracle"},
