@@ -352,6 +352,34 @@ func TestMutantsAreCaught(t *testing.T) {
 	}
 }
 
+// impatient is a store that frees a state as soon as it is fresh, without the second of
+// grace for a clock that goes back.
+type impatient struct{ *memorystore.Store }
+
+func (i impatient) Sweep(now algorithm.Instant) int { return i.Store.Sweep(now + 1_000_000) }
+
+// TestExplorationReachesLifeTimes: a store without grace violates a rule in some of the
+// first seeds.
+func TestExplorationReachesLifeTimes(t *testing.T) {
+	opts := &Options{NewStore: func(clock store.Clock) (store.Store, error) {
+		s, err := memorystore.New(&memorystore.Options{Clock: clock})
+		return impatient{s}, err
+	}}
+	for seed := range uint64(400) {
+		results, err := Run(t.Context(), scenario.Generate(seed), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range results {
+			if f := r.Failure; f != nil {
+				t.Logf("seed %d: %s: %s", seed, f.Rule, f.Text)
+				return
+			}
+		}
+	}
+	t.Error("400 seeds do not see that a store has no grace")
+}
+
 // TestEachRuleAloneCatches: a rule sees its mistakes also where the others are not
 // checked, so that none is a shadow of another.
 func TestEachRuleAloneCatches(t *testing.T) {

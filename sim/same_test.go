@@ -31,7 +31,8 @@ func jsonOf(t testing.TB, results []*result.Result) string {
 // wherever the end lies between two sweeps.
 func TestSweepingShowsNowhere(t *testing.T) {
 	kept := &Options{NewStore: func(c store.Clock) (store.Store, error) {
-		return memorystore.New(&memorystore.Options{Clock: c})
+		s, err := memorystore.New(&memorystore.Options{Clock: c})
+		return struct{ store.Store }{s}, err // without Sweep
 	}}
 	for _, seconds := range []time.Duration{3, 10, 23, 40} {
 		s := parsed(t, crowded)

@@ -25,6 +25,7 @@ type Result struct {
 	Traffic    []Traffic    `json:"traffic"`
 	Faults     []Fault      `json:"faults,omitempty"`
 	Series     Series       `json:"series"`
+	Wait       Wait         `json:"wait"`
 	Waits      []WaitBucket `json:"waits,omitempty"`
 	Fairness   Fairness     `json:"fairness"`
 	RetryAfter RetryAfter   `json:"retry_after"`
@@ -163,7 +164,19 @@ type Series struct {
 	Failed       []int64 `json:"failed"` // errors and unknown
 }
 
-// WaitBucket counts admitted requests by the time since they were first made.
+// Wait is how long admitted requests waited, from when they were first made until their
+// turn: with repeats, and with the Delay of a leaky bucket. Percentiles are at most 1 %
+// too large.
+type Wait struct {
+	MeanMicros int64 `json:"mean_micros"`
+	P50Micros  int64 `json:"p50_micros"`
+	P90Micros  int64 `json:"p90_micros"`
+	P99Micros  int64 `json:"p99_micros"`
+	P999Micros int64 `json:"p999_micros"`
+	MaxMicros  int64 `json:"max_micros"`
+}
+
+// WaitBucket counts admitted requests by how long they waited; see Wait.
 type WaitBucket struct {
 	UpToMicros int64 `json:"up_to_micros"` // −1 is no bound
 	Count      int64 `json:"count"`

@@ -187,6 +187,9 @@ func (g *generator) traffic(s *Scenario, kind string) Traffic {
 
 func (g *generator) fault(s *Scenario, kind string) Fault {
 	f := filled(g, Fault{Kind: kind})
+	if kind == "clock" && g.half() { // as far back as the life time of a state must bear
+		f = Fault{Kind: kind, Of: "server", Step: -time.Duration(g.Uniform(1, 500)) * time.Millisecond}
+	}
 	length := int64(s.Duration / time.Microsecond)
 	f.At = time.Duration(g.N(length)) * time.Microsecond
 	f.For = time.Duration(g.N(2)*g.wide(1, length)) * time.Microsecond

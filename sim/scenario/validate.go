@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/sim/internal/model"
 )
 
 // Error says what is wrong with a scenario, and where.
@@ -83,11 +84,24 @@ func (s *Scenario) Validate() error {
 // fields of the process.
 func (p Process) Validate() error { return validate(reflect.ValueOf(&p), "") }
 
+// Begin returns when the scenario starts: the default of Start, where that was left out.
+func (s *Scenario) Begin() time.Time {
+	if s.Start.IsZero() {
+		return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return s.Start
+}
+
 func (s *Scenario) cross(string) error {
-	if !s.Start.IsZero() {
-		if at, err := algorithm.InstantOf(s.Start); err != nil || at > algorithm.MaxInstant/4*3 || s.Start.Nanosecond()%1000 != 0 {
-			return refuse("start", s.Start.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 to 2136")
-		}
+	begin := s.Begin()
+	at, err := algorithm.InstantOf(begin)
+	if err != nil || begin.Nanosecond()%1000 != 0 {
+		return refuse("start", begin.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 on")
+	}
+	// Clocks must show instants that algorithms know, until every key is fresh.
+	if reach := s.reach(); float64(at)+reach > float64(algorithm.MaxInstant) {
+		return refuse("start", begin.UTC().Format(time.RFC3339Nano), fmt.Sprintf("%.0f days before %s: so far the clocks of the scenario go, until every key is fresh",
+			math.Ceil(reach/86_400e6), algorithm.MaxInstant.Time().Format(time.RFC3339)))
 	}
 	for i, name := range s.Checks {
 		if !slices.Contains(Rules(), name) {
@@ -97,9 +111,33 @@ func (s *Scenario) cross(string) error {
 	return nil
 }
 
+// reach is how many µs after the start a clock may show at most, roughly.
+func (s *Scenario) reach() float64 {
+	ahead, drift := micros(s.Nodes.Skew), float64(s.Nodes.Drift)
+	for _, f := range s.Faults {
+		ahead += max(0, micros(f.Step))
+		drift += max(0, float64(f.Drift))
+	}
+	settles := 0.0
+	for _, l := range s.Limits {
+		if m, err := l.model(); err == nil {
+			settles = max(settles, float64(m.Full), float64(m.Period))
+		}
+	}
+	return ahead + (micros(s.Duration)+settles)*(1+drift/1e6)
+}
+
+func (l *Limit) model() (*model.Limit, error) {
+	a, err := algorithm.ParseSpec(l.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return model.New(a)
+}
+
 func (l *Limit) cross(path string) error {
-	if _, err := algorithm.ParseSpec(l.Spec); err != nil {
-		return &Error{Path: path + ".spec", Cause: err}
+	if _, err := l.model(); err != nil {
+		return &Error{Path: join(path, "spec"), Cause: err}
 	}
 	return nil
 }

@@ -9,14 +9,15 @@ func (s *Stream) Exponential(mean int64) int64 {
 	return round(float64(s.Unit() * float64(max(mean, 0))))
 }
 
-// Pareto draws from the Pareto distribution: it is above x with a chance of
-// (scale/x)^α. The mean is scale·α/(α − 1) for α above 1, and infinite otherwise;
-// the variance is infinite for α up to 2. Results run from scale to Max, which
-// makes the mean finite and a little smaller. A scale below 0 counts as 0, an α
-// below 0.01 as 0.01.
-func (s *Stream) Pareto(scale, alphaMillionths int64) int64 {
-	alpha := float64(max(alphaMillionths, Million/100)) / float64(Million)
-	return round(float64(float64(max(scale, 0)) * Exp(s.Unit()/alpha)))
+// Pareto draws from the Pareto distribution of that mean: it is above x with a chance of
+// (scale/x)^α, where scale is mean·(α − 1)/α. The variance is infinite for α up to 2.
+// Results run from 0 to Max; they are rounded up or down by chance, since rounding to the
+// nearest number would change the mean of short lengths. A mean below 0 counts as 0, an α
+// below 1.001 as 1.001.
+func (s *Stream) Pareto(mean, alphaMillionths int64) int64 {
+	alpha := float64(max(alphaMillionths, Million+Million/1000)) / float64(Million)
+	scale := float64(float64(max(mean, 0)) * (alpha - 1) / alpha)
+	return truncate(float64(scale*Exp(s.Unit()/alpha)) + s.Fraction())
 }
 
 // LogNormal draws median·e^(σ·z), z from the standard normal distribution. The

@@ -84,12 +84,21 @@ func TestExponentialHasItsMeanVarianceAndTail(t *testing.T) {
 func TestParetoHasItsMeanVarianceAndTail(t *testing.T) {
 	s := New(1).Stream("pareto")
 	const scale, alpha = 1e6, 5
-	mean, variance, above := sample(func() float64 { return float64(s.Pareto(scale, alpha*Million)) }, 2*scale)
+	mean, variance, above := sample(func() float64 { return float64(s.Pareto(scale*alpha/(alpha-1), alpha*Million)) }, 2*scale)
 	within(t, "mean", mean, scale*alpha/(alpha-1), 0.005)
 	within(t, "variance", variance, scale*scale*alpha/(alpha-1)/(alpha-1)/(alpha-2), 0.1)
 	within(t, "P(x > 2 scales)", above, math.Pow(2, -alpha), 0.03)
-	_, _, above = sample(func() float64 { return float64(s.Pareto(scale, 1_200_000)) }, 100*scale)
+	_, _, above = sample(func() float64 { return float64(s.Pareto(6*scale, 1_200_000)) }, 100*scale)
 	within(t, "P(x > 100 scales) at 1.2", above, math.Pow(100, -1.2), 0.05)
+}
+
+// Lengths of a few µs keep their mean, whatever the share of the fraction.
+func TestParetoKeepsAShortMean(t *testing.T) {
+	s := New(1).Stream("short")
+	for _, m := range []int64{1, 2, 3, 5, 9} {
+		mean, _, _ := sample(func() float64 { return float64(s.Pareto(m, 3*Million)) }, 1)
+		within(t, "mean", mean, float64(m), 0.006)
+	}
 }
 
 func TestLogNormalHasItsMeanVarianceAndTail(t *testing.T) {
@@ -135,7 +144,7 @@ func TestTransformsHoldTheirBounds(t *testing.T) {
 			check("Exponential", 0, s.Exponential(a), 0)
 			check("Geometric", 0, s.Geometric(a), 1)
 			for _, b := range absurd {
-				check("Pareto", b, s.Pareto(a, b), min(max(a, 0), Max))
+				check("Pareto", b, s.Pareto(a, b), 0)
 				check("LogNormal", b, s.LogNormal(a, b), 0)
 			}
 		}

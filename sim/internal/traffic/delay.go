@@ -24,8 +24,7 @@ func NewDelay(d scenario.Distribution) Delay {
 	case "exponential":
 		return func(s *random.Stream) int64 { return min(s.Exponential(mean), most) }
 	case "pareto":
-		scale := int64(float64(mean)*(d.Alpha.Float()-1)/d.Alpha.Float() + 0.5)
-		return func(s *random.Stream) int64 { return min(s.Pareto(scale, int64(d.Alpha)), most) }
+		return func(s *random.Stream) int64 { return min(s.Pareto(mean, int64(d.Alpha)), most) }
 	case "log-normal":
 		return func(s *random.Stream) int64 { return min(s.LogNormal(micros(d.Median), int64(d.Sigma)), most) }
 	}

@@ -47,15 +47,28 @@ func (s *pareto) stay(state int) float64 {
 	return float64(s.scale[state] * random.Exp(s.draw.Unit()/s.alpha))
 }
 
+// residual draws how long a stay still lasts at an instant that is chosen apart from it.
+// Such an instant meets long stays more often: with a mean stay μ = m·α/(α − 1) and the
+// scale m, the rest is above x with a chance of 1 − x/μ up to m, and of (m/x)^(α−1)/α
+// from there on (the equilibrium distribution of renewal theory; Cox 1962).
+func (s *pareto) residual(state int) float64 {
+	e := s.draw.Unit() // the chance is exp(−e)
+	if beyond := e - random.Log(s.alpha); beyond > 0 {
+		return float64(s.scale[state] * random.Exp(beyond/(s.alpha-1)))
+	}
+	mean := s.scale[state] * s.alpha / (s.alpha - 1)
+	return float64(mean * (1 - random.Exp(-e)))
+}
+
 // start puts a source somewhere within a stay, on with that chance, and somewhere
-// within a gap.
+// within a gap, so that the process is stationary from its beginning.
 func (s *pareto) start(index int64, on float64) onOff {
 	src := onOff{index: index}
 	state := 0
 	if s.draw.Fraction() >= on {
 		state = 1
 	}
-	rest := float64(s.stay(state) * s.draw.Fraction())
+	rest := s.residual(state)
 	first := float64(s.gap * s.draw.Fraction())
 	if state == 0 {
 		src.left = rest

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/scenario"
 )
 
@@ -238,5 +239,36 @@ func TestCountsFollowTheListOnceOrAgain(t *testing.T) {
 	}
 	if math.Abs(minutes[0]-6000) > 400 || minutes[1] != 0 || math.Abs(minutes[2]-12_000) > 550 {
 		t.Errorf("requests per minute %v, want 6000, 0, 12000", minutes)
+	}
+}
+
+// A process of sources that are on and off for Pareto times is in equilibrium from its
+// beginning: in the first seconds, and over an hour, the rate of many runs is the one that
+// was asked for. Tails of 1.4 make the rate of a single run vary by a tenth.
+func TestParetoHasItsRateFromTheBeginning(t *testing.T) {
+	for _, c := range []struct {
+		alpha  scenario.Decimal
+		length time.Duration
+		runs   uint64
+	}{{1_400_000, 10 * time.Second, 4000}, {1_900_000, time.Minute, 1000}, {1_900_000, time.Hour, 100}} {
+		if testing.Short() && c.length == time.Hour {
+			continue
+		}
+		n := int64(0)
+		for seed := range c.runs {
+			l := scenario.Traffic{Process: scenario.Process{Kind: "pareto", Rate: rate(50, time.Second), Alpha: c.alpha}}
+			s, err := NewStream(&l, Env{Streams: random.New(seed), End: micros(c.length)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, more := s.Next(); more; _, more = s.Next() {
+				n++
+			}
+		}
+		if got := float64(n) / float64(c.runs) / c.length.Seconds(); math.Abs(got-50) > 0.5 {
+			t.Errorf("α %v: %v a second in the first %v of %d runs, want 50 ± 1 %%", c.alpha, got, c.length, c.runs)
+		} else {
+			t.Logf("α %v, %v: %v a second", c.alpha, c.length, got)
+		}
 	}
 }

@@ -26,6 +26,7 @@ type answer struct {
 	class      class
 	degraded   bool
 	retryAfter time.Duration // 0 where there was no decision
+	delay      time.Duration // until the caller's turn, after an admission
 }
 
 // classify returns the answer of a decision or an error, and the kind of its event.
@@ -51,6 +52,7 @@ func (w *world) decided(a *attempt, d *weir.Decision, err error) {
 		return
 	}
 	o, kind := classify(d.Allowed, d.Degraded, d.RetryAfter, err)
+	o.delay = d.Delay
 	if o.degraded && d.Allowed {
 		w.AdmittedWithout(a.client.slots[0], a.cost)
 	}
@@ -68,6 +70,9 @@ func (w *world) decidedTogether(a *attempt, r *weir.Result, err error) {
 	}
 	o, kind := classify(r.Allowed, err == nil && r.Decisions[0].Degraded, r.RetryAfter, err)
 	w.Goals[check.OnlyLastDenies] += check.One(err == nil && !r.Allowed && onlyLast(r))
+	for _, d := range r.Decisions {
+		o.delay = max(o.delay, d.Delay)
+	}
 	if o.degraded && r.Allowed {
 		for _, s := range a.client.slots {
 			w.AdmittedWithout(s, a.cost)
@@ -143,9 +148,24 @@ type series struct {
 
 const maxBuckets = 300
 
-func newSeries(duration int64) series {
+// newSeries chooses a bucket that divides the period of a limit, or that is divided by it:
+// another one would show waves that the traffic does not have. A period that only far
+// longer buckets divide has to do without.
+func newSeries(duration, period int64) series {
 	s := series{duration: duration}
 	s.BucketMicros = (duration + maxBuckets - 1) / maxBuckets
+	least, parts := s.BucketMicros, period/s.BucketMicros
+	switch {
+	case parts == 0:
+		s.BucketMicros = (least + period - 1) / period * period
+	case period <= duration:
+		for period%parts != 0 {
+			parts--
+		}
+		if fits := period / parts; fits <= 4*least {
+			s.BucketMicros = fits
+		}
+	}
 	n := (duration + s.BucketMicros - 1) / s.BucketMicros
 	for _, counts := range []*[]int64{&s.Offered, &s.Admitted, &s.Denied, &s.Degraded, &s.Failed} {
 		*counts = make([]int64, n)
@@ -167,44 +187,4 @@ func (s *series) count(now int64, o answer) {
 		s.Failed[i]++
 	}
 	s.Degraded[i] += check.One(o.degraded)
-}
-
-// waits counts how long requests waited until they were admitted, in steps of 1, 2 and 5.
-type waits struct{ counts [40]int64 }
-
-// waitBounds are the upper bounds of all buckets but the last, in µs: 0, 1, 2, 5, 10, …
-var waitBounds = func() (bounds [len(waits{}.counts) - 1]int64) {
-	scale := int64(1)
-	for i := 1; i < len(bounds); i++ {
-		bounds[i] = scale * [...]int64{1, 2, 5}[(i-1)%3]
-		if i%3 == 0 {
-			scale *= 10
-		}
-	}
-	return bounds
-}()
-
-func (w *waits) add(wait int64) {
-	i := 0
-	for i < len(waitBounds) && wait > waitBounds[i] {
-		i++
-	}
-	w.counts[i]++
-}
-
-// result returns the buckets up to the last that is not empty.
-func (w *waits) result() []result.WaitBucket {
-	var all []result.WaitBucket
-	full := 0
-	for i, n := range w.counts {
-		bound := int64(-1)
-		if i < len(waitBounds) {
-			bound = waitBounds[i]
-		}
-		all = append(all, result.WaitBucket{UpToMicros: bound, Count: n})
-		if n > 0 {
-			full = len(all)
-		}
-	}
-	return all[:full]
 }

@@ -152,6 +152,9 @@ func (f *fault) turnClocks(w *world, on bool) {
 	}
 	for _, c := range clocks {
 		if on {
+			if c == &w.server.clock && f.Step < 0 && w.server.sweeps {
+				w.server.sweep() // the worst moment to free a state
+			}
 			c.change(w.Now, micros(f.Step), f.Drift)
 		} else {
 			c.change(w.Now, 0, -f.Drift)

@@ -258,8 +258,13 @@ func (w *world) done(a *attempt, o answer) {
 		if gate := a.throttle(); gate != nil {
 			gate.Accept(w.Now)
 		}
-		w.waits.add(w.Now - a.first)
-		w.leave(a)
+		delay := micros(o.delay)
+		w.waits.add(w.Now - a.first + delay)
+		if a.caller != nil && delay > 0 {
+			w.queue.plan(w.Now+delay, (*turn)(a)) // before it the caller does nothing else
+		} else {
+			w.leave(a)
+		}
 		return
 	}
 	a.doubt = o.class == unknown
@@ -280,6 +285,11 @@ func (w *world) done(a *attempt, o answer) {
 	w.Goals[check.GaveUp]++
 	w.leave(a)
 }
+
+// turn is the turn of an admitted caller, who has waited for its Delay.
+type turn attempt
+
+func (t *turn) happen(w *world) { w.leave((*attempt)(t)) }
 
 // leave ends a request.
 func (w *world) leave(a *attempt) {

@@ -124,12 +124,22 @@ func (s *server) evict(slot *check.Slot) error {
 	return s.send(replicated{at: at, forgotten: place})
 }
 
-// sweep lets the store in memory free the states that became fresh.
-func (s *server) sweep(now int64) {
-	type sweeper interface{ Sweep(algorithm.Instant) int }
-	for _, state := range append([]*state{s.primary}, s.replicas...) {
-		if store, can := state.store.(sweeper); can {
-			store.Sweep(algorithm.Instant(now))
-		}
+// sweep lets stores that can free the states that became fresh: replicas at the instant
+// up to which they have all steps.
+func (s *server) sweep() {
+	at := s.world.reading()
+	sweepState(s.primary, at)
+	if step, some := s.underWay.head(); some {
+		at = min(at, step.item.at)
+	}
+	for _, r := range s.replicas {
+		sweepState(r, at)
+	}
+}
+
+func sweepState(s *state, at int64) {
+	if store, can := s.store.(interface{ Sweep(algorithm.Instant) int }); can {
+		s.clock.At = at
+		store.Sweep(algorithm.Instant(at))
 	}
 }

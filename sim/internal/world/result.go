@@ -19,7 +19,7 @@ func (w *world) result() *result.Result {
 		DurationMicros: w.end, EndMicros: w.Now,
 		Series: w.series.Series, RetryAfter: w.Retries, Failure: w.Failure,
 		Fairness: w.fairness.result(w.order),
-		Waits:    w.waits.result(),
+		Waits:    w.waits.buckets(), Wait: w.waits.percentiles(),
 	}
 	if f := r.Failure; f != nil {
 		f.Scenario, f.Seed, f.Limit = r.Scenario, r.Seed, r.Limit

@@ -3,11 +3,13 @@ package world
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -41,7 +43,7 @@ func newServer(w *world) (*server, error) {
 	s := &server{world: w, clock: clock{epoch: w.Epoch}}
 	s.service = traffic.NewDelay(w.scenario.Server.Service)
 	s.draw = w.streams.Stream("server/service")
-	s.sweeps = w.opts.NewStore == nil && !w.ClocksVary
+	s.sweeps = !w.nodeTime && backward(w.scenario) <= grace
 	var err error
 	if s.primary, err = s.newState(); err != nil {
 		return nil, err
@@ -57,6 +59,25 @@ func newServer(w *world) (*server, error) {
 		s.replicas = append(s.replicas, replica)
 	}
 	return s, nil
+}
+
+// grace is how far, in µs, a clock may go back behind its latest reading before the life
+// time of a state may decide.
+const grace = 1_000_000
+
+// backward returns how far the clock of the server goes back at most, in µs.
+func backward(s *scenario.Scenario) (most int64) {
+	drift := int64(0)
+	for _, f := range s.Faults {
+		if f.Kind == "clock" && f.Of != "nodes" {
+			most += max(0, -micros(f.Step))
+			drift += max(0, -f.Drift)
+		}
+	}
+	if drift >= 1_000_000 { // it could run backwards
+		return math.MaxInt64
+	}
+	return most
 }
 
 func (s *server) newState() (*state, error) {

@@ -91,6 +91,6 @@ func (s sweeping) plan(w *world) {
 }
 
 func (s sweeping) happen(w *world) {
-	w.server.sweep(w.reading())
+	w.server.sweep()
 	s.plan(w)
 }

@@ -97,17 +97,13 @@ type world struct {
 }
 
 func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options) (*world, error) {
-	start := s.Start
-	if start.IsZero() {
-		start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-	}
 	end := micros(s.Duration)
 	w := &world{
 		scenario: s, opts: opts, streams: random.New(s.Seed),
-		end: end, together: s.Together, series: newSeries(end),
+		end: end, together: s.Together,
 		known: make(map[string]*client),
 		Checker: &check.Checker{
-			Epoch: start.UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
+			Epoch: s.Begin().UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
 		},
 	}
 	w.Reading = w.reading
@@ -122,6 +118,7 @@ func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options) (*wor
 		w.settles = max(w.settles, limit.Full, limit.Period)
 	}
 	w.label = strings.Join(names, "+")
+	w.series = newSeries(end, w.Limits[0].Period)
 	w.settings()
 	if err := w.populate(); err != nil {
 		return nil, errors.Join(err, w.close())
