@@ -220,28 +220,19 @@ func Bounds(e *result.Expected) string {
 	return Digits(*e.Min) + " to " + Digits(*e.Max)
 }
 
-// quantile says how long a part of the requests, in percent, waited at most.
-func quantile(waits []result.WaitBucket, part int64) string {
-	var all, seen int64
-	for _, b := range waits {
-		all += b.Count
-	}
-	if all == 0 {
+// waited writes a percentile of the waits of a result, with three digits.
+func waited(r *result.Result, micros int64) string {
+	switch {
+	case r.Totals.Admitted == 0:
 		return "–"
+	case micros == 0:
+		return "none"
 	}
-	for i, b := range waits {
-		seen += b.Count
-		switch {
-		case float64(seen)*100 < float64(all)*float64(part):
-		case b.UpToMicros < 0:
-			return "more than " + Duration(waits[i-1].UpToMicros)
-		case b.UpToMicros == 0:
-			return "none"
-		default:
-			return Duration(b.UpToMicros)
-		}
+	scale := int64(1)
+	for micros/scale >= 1000 {
+		scale *= 10
 	}
-	return "–"
+	return Duration((micros + scale/2) / scale * scale)
 }
 
 func jain(r *result.Result) string {

@@ -183,7 +183,7 @@ func waiting(r *result.Result) *chart.Chart {
 		all += b.Count
 	}
 	columns := &chart.Columns{
-		X: chart.Axis{Label: "wait until it was admitted, at most"}, Y: chart.Axis{Label: "share of admitted requests", Scale: chart.Percent},
+		X: chart.Axis{Label: "wait, at most"}, Y: chart.Axis{Label: "share of admitted requests", Scale: chart.Percent},
 		Colour: chart.Blue,
 	}
 	for i, b := range r.Waits {
@@ -199,7 +199,7 @@ func waiting(r *result.Result) *chart.Chart {
 		}
 		columns.Classes = append(columns.Classes, chart.Class{Label: label, Value: 100 * float64(b.Count) / float64(max(all, 1))})
 	}
-	text := []string{"wait of half: " + quantile(r.Waits, 50), "of 99 %: " + quantile(r.Waits, 99)}
+	text := []string{"wait of half: " + waited(r, r.Wait.P50Micros), "of 99 %: " + waited(r, r.Wait.P99Micros)}
 	if len(r.Waits) > 0 && all > 0 {
 		text = append([]string{Percent(r.Waits[0].Count, all) + " did not wait"}, text...)
 	}

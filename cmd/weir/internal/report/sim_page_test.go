@@ -52,6 +52,7 @@ func madeUp() []*result.Result {
 		}
 		for j, bound := range []int64{0, 1_000, 2_000, 5_000, 10_000, -1} {
 			r.Waits = append(r.Waits, result.WaitBucket{UpToMicros: bound, Count: int64(1000 >> j)})
+			r.Wait = result.Wait{P99Micros: 12_345}
 		}
 		all = append(all, r)
 	}
@@ -86,7 +87,7 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"gcra 160 in 1\u00a0s, where the limit says 100 and admits up to 119 without faults",
 		"3 faults, numbered above",
 		"Above the bound without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175, bound 162.",
-		"50.8\u00a0% did not wait; wait of half: none; of 99\u00a0%: more than 10\u00a0ms.",
+		"50.8\u00a0% did not wait; wait of half: none; of 99\u00a0%: 12.3\u00a0ms.",
 		"Jain index 0.912 over 50 keys",
 		"At most 40 units above a limit in the time of a fault; 3 falsely denied in all of them.",
 		// Numbered in the order of time, not of the scenario.
@@ -159,14 +160,14 @@ func TestSimPageOfSixteenLimits(t *testing.T) {
 	checkPage(t, simHTML(t, results))
 }
 
-func TestQuantileIsTheBucketOfThePercentile(t *testing.T) {
-	buckets := []result.WaitBucket{{UpToMicros: 0, Count: 50}, {UpToMicros: 1000, Count: 49}, {UpToMicros: 2000, Count: 0}, {UpToMicros: -1, Count: 1}}
-	for percent, want := range map[int64]string{1: "none", 50: "none", 51: "1 ms", 99: "1 ms", 100: "more than 2 ms"} {
-		if got := quantile(buckets, percent); got != want {
-			t.Errorf("%d %%: %s, want %s", percent, got, want)
+func TestWaitsHaveThreeDigits(t *testing.T) {
+	r := &result.Result{Totals: result.Counts{Admitted: 1}}
+	for micros, want := range map[int64]string{0: "none", 7: "7 µs", 999: "999 µs", 12_349: "12.3 ms", 2_179_071: "2.18 s"} {
+		if got := waited(r, micros); got != want {
+			t.Errorf("%d µs: %s, want %s", micros, got, want)
 		}
 	}
-	if got := quantile(nil, 50); got != "–" {
+	if got := waited(new(result.Result), 0); got != "–" {
 		t.Errorf("of nothing: %s", got)
 	}
 }

@@ -30,8 +30,8 @@ func callers(results []*result.Result) table {
 	row(&t, "repeats per success", results, func(r *result.Result) cell {
 		return right(ratio(r.Totals.Attempts-r.Totals.Arrivals, r.Totals.Admitted))
 	})
-	row(&t, "wait of half, up to", results, func(r *result.Result) cell { return right(quantile(r.Waits, 50)) })
-	row(&t, "wait of 99 %, up to", results, func(r *result.Result) cell { return right(quantile(r.Waits, 99)) })
+	row(&t, "wait of half", results, func(r *result.Result) cell { return right(waited(r, r.Wait.P50Micros)) })
+	row(&t, "wait of 99 %", results, func(r *result.Result) cell { return right(waited(r, r.Wait.P99Micros)) })
 	counts(&t, "keys", results, func(r *result.Result) int64 { return r.Fairness.Keys })
 	row(&t, "fairness (Jain)", results, func(r *result.Result) cell { return right(jain(r)) })
 	row(&t, "RetryAfter off by", results, func(r *result.Result) cell { return duration(r.RetryAfter.MaxErrorMicros) })
