@@ -31,6 +31,7 @@ var events = []event{
 	{Name: "cut", Does: "connections cut, refused and robbed of their replies by a proxy", run: cut},
 	{Name: "promotion", Lossy: true, Does: "REPLICAOF NO ONE on a replica, to which the address leads from then on", run: promotion(false)},
 	{Name: "split", Lossy: true, Does: "the same, and half of the processes stay with the old primary", run: promotion(true)},
+	{Name: "split-guarded", Lossy: true, Does: "the same with min-replicas-to-write 1", run: promotion(true, "--min-replicas-to-write", "1", "--min-replicas-max-lag", "1")},
 	{Name: "planned", Does: "FAILOVER to a replica, to which the address leads from then on", run: planned},
 	{Name: "sentinel", Lossy: true, Does: "SIGSTOP of a primary that three Sentinels watch", setUp: atLeast(8 * time.Second), run: sentinels},
 	{Name: "migration", Does: "hash slots move between three nodes of a cluster, one after the other", setUp: slower, run: migration},

@@ -12,9 +12,9 @@ import (
 // has at its promotion is read in the same transaction, so what is lost is known
 // exactly: what the old primary has beyond it. In a split some callers stay with the
 // old primary to the end.
-func promotion(split bool) func(s *scene) account {
+func promotion(split bool, args ...string) func(s *scene) account {
 	return func(s *scene) account {
-		primary := s.server()
+		primary := s.server(args...)
 		replica := servertest.StartReplica(s.tb, primary, nil)
 		moves := servertest.NewProxy(s.tb, primary.Addr())
 		if split {
