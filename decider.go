@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -27,7 +28,7 @@ type Limit struct {
 func ParseLimit(name, spec string) (Limit, error) {
 	a, err := algorithm.ParseSpec(spec)
 	if err != nil {
-		return Limit{}, err
+		return Limit{}, fmt.Errorf("limit %q: %w", name, err)
 	}
 	l := Limit{Name: name, Algorithm: a}
 	return l, l.check(-1)

@@ -80,25 +80,24 @@ func withTimeout(s store.Store, timeout time.Duration) (store.Store, time.Durati
 }
 
 // ask applies ops, or peeks. cause is the failure that the mode answered for.
-func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, cause, err error) {
-	at, committed, err = call(ctx, g.store, g.timeout, ops, take)
+func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, cause, err error) {
+	at, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
-		return at, committed, nil, nil
+		return at, nil, nil
 	}
 	return g.fallback(ctx, ops, take, err)
 }
 
 // call is one call to a store, with the time-out.
-func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
+func call(ctx context.Context, s store.Store, timeout time.Duration, ops []store.Op, take bool) (at algorithm.Instant, err error) {
 	within, cancel := deadline.Within(ctx, timeout)
 	defer cancel()
 	if take {
-		at, committed, err = s.Apply(within, ops)
+		at, _, err = s.Apply(within, ops) // the outcomes say whether it was committed
 	} else {
 		at, err = s.Peek(within, ops)
-		committed = allAllowed(ops)
 	}
-	return at, committed, deadline.Explain(ctx, within, timeout, err)
+	return at, deadline.Explain(ctx, within, timeout, err)
 }
 
 // reset forgets slots, in the local store as well.
@@ -116,22 +115,23 @@ func reset(ctx context.Context, s store.Store, timeout time.Duration, slots []st
 
 // fallback answers in place of the store, which failed with err, or returns err
 // where the mode does not cover it.
-func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, committed bool, cause, left error) {
+func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, cause, left error) {
 	// What no store takes must not be answered for one that failed.
 	if invalid := store.Validate(ops); invalid != nil {
-		return 0, false, nil, invalid
+		return 0, nil, invalid
 	}
 	if g.mode == FailClosed || ctx.Err() != nil || !isFailure(err) {
-		return 0, false, nil, err
+		return 0, nil, err
 	}
 	if g.mode == FailLocal {
-		at, committed, localErr := call(ctx, g.local, g.localTimeout, ops, take)
+		at, localErr := call(ctx, g.local, g.localTimeout, ops, take)
 		if localErr != nil {
-			return 0, false, nil, errors.Join(localErr, err)
+			return 0, nil, errors.Join(localErr, err)
 		}
-		return at, committed, err, nil
+		return at, err, nil
 	}
-	return 0, admitUncounted(ops), err, nil
+	admitUncounted(ops)
+	return 0, err, nil
 }
 
 // failures are the errors that a failure mode covers; never are those that it
@@ -154,7 +154,7 @@ func isAny(err error, targets []error) bool {
 
 // admitUncounted answers ops without a state: what no state could admit is
 // denied, everything else is not.
-func admitUncounted(ops []store.Op) (committed bool) {
+func admitUncounted(ops []store.Op) {
 	for i := range ops {
 		op := &ops[i]
 		_, fresh := op.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
@@ -163,7 +163,6 @@ func admitUncounted(ops []store.Op) (committed bool) {
 			op.Outcome.RetryAfter = Never
 		}
 	}
-	return allAllowed(ops)
 }
 
 func allAllowed(ops []store.Op) bool {

@@ -45,7 +45,7 @@ type Limiter struct {
 // serve any number of limiters, and is closed by its owner. Limiters of one limit on
 // one store share their states. One built anew with other parameters runs on from
 // the states: close the old one first, or set Options.Replaces. Otherwise a second
-// limit of the same name with another kind or other parameters is refused, where the
+// limit of the same name with another algorithm or other parameters is refused, where the
 // store remembers names, as the stores of this project do for their process.
 //
 // A nil store, a limit without a name or an algorithm, and an option outside its
@@ -137,7 +137,7 @@ func (l *Limiter) ask(ctx context.Context, kind Kind, key string, r algorithm.Re
 	err := l.decide(ctx, key, r, kind != KindPeek, d)
 	l.observer.Observe(ctx, Observation{
 		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost,
-		Decision: *d, Err: err, Took: time.Since(start),
+		Allowed: d.Allowed, Decision: *d, Err: err, Took: time.Since(start),
 	})
 	return err
 }
@@ -175,9 +175,9 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 	var at algorithm.Instant
 	var cause, err error
 	if failed != nil {
-		at, _, cause, err = l.fallback(ctx, ops[:], take, failed)
+		at, cause, err = l.fallback(ctx, ops[:], take, failed)
 	} else {
-		at, _, cause, err = l.guard.ask(ctx, ops[:], take)
+		at, cause, err = l.guard.ask(ctx, ops[:], take)
 	}
 	return d.setDegraded(ops[0].Outcome, at, cause, err)
 }

@@ -58,44 +58,43 @@ func NewMultiLimiter(s store.Store, opts *Options) (*MultiLimiter, error) {
 // Take implements Decider: it asks each limit for its cost, at one instant and in
 // one step of the store.
 func (m *MultiLimiter) Take(ctx context.Context, asks ...Ask) (Result, error) {
-	return m.decide(ctx, KindTake, asks)
+	return m.ask(ctx, KindTake, asks)
 }
 
 // Peek implements Decider: it returns what Take would answer now, and changes
 // nothing.
 func (m *MultiLimiter) Peek(ctx context.Context, asks ...Ask) (Result, error) {
-	return m.decide(ctx, KindPeek, asks)
+	return m.ask(ctx, KindPeek, asks)
 }
 
-func (m *MultiLimiter) decide(ctx context.Context, kind Kind, asks []Ask) (Result, error) {
-	ops, err := opsOf(asks)
-	if err != nil {
-		m.observe(ctx, kind, asks, nil, err, 0)
-		return Result{}, err
-	}
-	return m.decideOps(ctx, kind, asks, ops)
-}
-
-// decideOps decides asks, observed. It writes the outcomes into ops.
-func (m *MultiLimiter) decideOps(ctx context.Context, kind Kind, asks []Ask, ops []store.Op) (Result, error) {
+func (m *MultiLimiter) ask(ctx context.Context, kind Kind, asks []Ask) (Result, error) {
 	if m.observer == nil {
-		return m.result(ctx, kind, ops)
+		return m.decide(ctx, asks, kind != KindPeek)
 	}
 	start := time.Now()
-	r, err := m.result(ctx, kind, ops)
-	m.observe(ctx, kind, asks, r.Decisions, err, time.Since(start))
+	r, err := m.decide(ctx, asks, kind != KindPeek)
+	m.observe(ctx, kind, asks, &r, err, time.Since(start))
 	return r, err
 }
 
-func (m *MultiLimiter) result(ctx context.Context, kind Kind, ops []store.Op) (Result, error) {
-	if m.closed.Load() {
-		return Result{}, store.ErrClosed
-	}
-	at, committed, cause, err := m.ask(ctx, ops, kind != KindPeek)
+func (m *MultiLimiter) decide(ctx context.Context, asks []Ask, take bool) (Result, error) {
+	ops, err := opsOf(asks)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Allowed: committed, Decisions: make([]Decision, len(ops))}
+	return m.decideOps(ctx, ops, take)
+}
+
+// decideOps writes the outcomes into ops.
+func (m *MultiLimiter) decideOps(ctx context.Context, ops []store.Op, take bool) (Result, error) {
+	if m.closed.Load() {
+		return Result{}, store.ErrClosed
+	}
+	at, cause, err := m.guard.ask(ctx, ops, take)
+	if err != nil {
+		return Result{}, err
+	}
+	r := Result{Allowed: allAllowed(ops), Decisions: make([]Decision, len(ops))}
 	for i := range ops {
 		if err := r.Decisions[i].setDegraded(ops[i].Outcome, at, cause, nil); err != nil {
 			return Result{}, err
@@ -105,15 +104,15 @@ func (m *MultiLimiter) result(ctx context.Context, kind Kind, ops []store.Op) (R
 	return r, nil
 }
 
-// observe shows the Observer each ask; there are no decisions with an error.
-func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, decisions []Decision, err error, took time.Duration) {
+// observe shows the Observer each ask; r may be nil.
+func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, r *Result, err error, took time.Duration) {
 	if m.observer == nil {
 		return
 	}
 	for i := range asks {
 		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Cost: asks[i].Cost, Err: err, Took: took}
-		if err == nil && decisions != nil {
-			seen.Decision = decisions[i]
+		if r != nil && i < len(r.Decisions) {
+			seen.Allowed, seen.Decision = r.Allowed, r.Decisions[i]
 		}
 		m.observer.Observe(ctx, seen)
 	}

@@ -15,7 +15,8 @@ import (
 // concurrently.
 type Observer interface {
 	// Observe gets the context of the call and what came of it: once for each call
-	// of a Limiter, and once for each Ask of a MultiLimiter, in their order.
+	// of a Limiter, and once for each Ask of a call of a MultiLimiter, in their order.
+	// A Wait is one call, however often it asks the store.
 	Observe(ctx context.Context, o Observation)
 }
 
@@ -28,13 +29,16 @@ type Observation struct {
 	Limit, Key string
 	// Cost is what was asked for.
 	Cost int64
-	// Decision is the answer; in a Take that was refused, of this limit alone. A
-	// Reset has none.
+	// Allowed reports whether the call was allowed: every limit that it asked has
+	// admitted its cost, and each was charged unless it was a look.
+	Allowed bool
+	// Decision is the answer of this limit. In a Take that another limit refused it
+	// may say Allowed. A Reset has none, nor has a call that did not get as far.
 	Decision Decision
 	// Err is the error that was returned instead, or nil.
 	Err error
-	// Took is how long the call took, on the wall clock of this process. For a Wait
-	// that asked several times it is the last one.
+	// Took is how long the call took, on the wall clock of this process; for a Wait
+	// that is the wait.
 	Took time.Duration
 }
 
@@ -46,7 +50,7 @@ const (
 	KindTake Kind = iota
 	// KindPeek is Peek and PeekN.
 	KindPeek
-	// KindWait is Wait and WaitN, once for each time that the store is asked.
+	// KindWait is Wait and WaitN.
 	KindWait
 	// KindReset is Reset.
 	KindReset
@@ -154,7 +158,7 @@ func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Le
 	}
 	o.log.LogAttrs(ctx, level, text,
 		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit),
-		slog.Bool("allowed", seen.Decision.Allowed), slog.Any("error", err),
+		slog.Bool("allowed", seen.Allowed), slog.Any("error", err),
 		slog.Duration("took", seen.Took), slog.Int64("left_out", dropped))
 }
 
@@ -166,11 +170,19 @@ func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
 	d := &seen.Decision
 	attrs := []slog.Attr{
 		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), slog.Int64("cost", seen.Cost),
-		slog.Bool("allowed", d.Allowed), slog.Int64("remaining", d.Remaining), slog.Duration("retry_after", d.RetryAfter),
+		slog.Bool("allowed", seen.Allowed), slog.Int64("remaining", d.Remaining), retryAfter(d),
 		slog.Duration("took", seen.Took),
 	}
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))
 	}
 	o.log.LogAttrs(ctx, slog.LevelDebug, "rate limit: decided", attrs...)
+}
+
+// retryAfter is "never" where the Duration would be 292 years.
+func retryAfter(d *Decision) slog.Attr {
+	if d.RetryAfter == Never {
+		return slog.String("retry_after", "never")
+	}
+	return slog.Duration("retry_after", d.RetryAfter)
 }

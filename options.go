@@ -28,7 +28,7 @@ type Options struct {
 	Observer Observer
 
 	// Replaces lets a Limiter take the place of one with the same name but another
-	// kind or other parameters on the same store, as a new configuration does.
+	// algorithm or other parameters on the same store, as a new configuration does.
 	// Without it New refuses the second of the two. A MultiLimiter ignores it: its
 	// asks bring their limits along.
 	Replaces bool
@@ -40,9 +40,11 @@ func (o *Options) check() error {
 	if o.OnFailure < FailClosed || o.OnFailure > FailLocal {
 		return refuse("Options.OnFailure", o.OnFailure.String(), "FailClosed, FailOpen or FailLocal")
 	}
-	if given := o.Local != nil; given != (o.OnFailure == FailLocal) {
-		return refuse("Options.Local", map[bool]string{false: "nil", true: "a store"}[given],
-			"a store with OnFailure: FailLocal, and nil without")
+	if o.Local == nil && o.OnFailure == FailLocal {
+		return refuse("Options.Local", "nil", "a store, which OnFailure: FailLocal asks")
+	}
+	if o.Local != nil && o.OnFailure != FailLocal {
+		return refuse("Options.Local", "a store", "nil without OnFailure: FailLocal")
 	}
 	if o.Local != nil {
 		if err := checkStore("Options.Local", o.Local); err != nil {

@@ -11,12 +11,14 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// WaitError says why a Wait ended without its units. It matches the error of
-// the context where waiting would have outlasted it (context.DeadlineExceeded)
-// or where it ended, and ErrNeverAdmitted or ErrQueueFull where those are why.
+// WaitError says why a Wait ended early. It matches the error of the context where
+// waiting would have outlasted it (context.DeadlineExceeded) or where it ended, and
+// ErrNeverAdmitted or ErrQueueFull where those are why.
 type WaitError struct {
 	// Decision is the last answer of the limit, of the binding one where there are
-	// several; zero if no limit was asked.
+	// several; zero if no limit was asked, as where the turn of a caller behind others
+	// cannot come in time. It is Allowed, and the units are taken, only where ctx ended
+	// or the limiter was closed during the Delay of a leaky bucket.
 	Decision Decision
 	// Cause is why.
 	Cause error
@@ -52,18 +54,32 @@ func (l *Limiter) Wait(ctx context.Context, key string) (Decision, error) {
 //
 // On a leaky bucket, and any algorithm.Queue, the queue is the limit's own:
 // WaitN asks once, with the time left as MaxDelay, and then waits its Delay.
-// Where ctx ends during that, the units stay taken.
+// Where ctx ends during that, the units stay taken, and the Decision of the
+// *WaitError says so.
 //
 // Waiting counts on the clock of this process, from the answer of the store:
 // with a store on an injected clock that stands still, it waits forever.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, error) {
+	if l.observer == nil {
+		return l.wait(ctx, key, n)
+	}
+	start := time.Now()
+	d, err := l.wait(ctx, key, n)
+	l.observer.Observe(ctx, Observation{
+		Kind: KindWait, Limit: l.slot.Limit, Key: key, Cost: n,
+		Allowed: d.Allowed, Decision: d, Err: err, Took: time.Since(start),
+	})
+	return d, err
+}
+
+func (l *Limiter) wait(ctx context.Context, key string, n int64) (Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return Decision{}, &WaitError{Cause: err}
 	}
 	r := algorithm.Request{Cost: n}
 	var d Decision
 	if n == 0 { // a look waits for nothing
-		err := l.ask(ctx, KindWait, key, r, &d)
+		err := l.decide(ctx, key, r, true, &d)
 		return d, err
 	}
 	if isQueue(l.slot.Algorithm) {
@@ -74,7 +90,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, err
 		return Decision{}, err
 	}
 	if n > l.capacity {
-		if err := l.ask(ctx, KindWait, key, r, &d); err != nil {
+		if err := l.decide(ctx, key, r, true, &d); err != nil {
 			return d, err
 		}
 		return d, &WaitError{d, ErrNeverAdmitted}
@@ -88,7 +104,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, err
 	defer l.queues.leave(me)
 	for {
 		d = Decision{}
-		if err := l.ask(ctx, KindWait, key, r, &d); err != nil || d.Allowed {
+		if err := l.decide(ctx, key, r, true, &d); err != nil || d.Allowed {
 			return d, err
 		}
 		if d.RetryAfter == Never {
@@ -104,14 +120,16 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, err
 func (l *Limiter) waitDelay(ctx context.Context, key string, n int64) (Decision, error) {
 	r := algorithm.Request{Cost: n, MaxDelay: timeLeft(ctx)}
 	var d Decision
-	if err := l.ask(ctx, KindWait, key, r, &d); err != nil {
+	if err := l.decide(ctx, key, r, true, &d); err != nil {
 		return d, err
 	}
 	if !d.Allowed {
 		return d, &WaitError{d, queueError(d, n)}
 	}
 	if err := sleep(ctx, l.done, d.Delay); err != nil {
-		return d, &WaitError{d, err}
+		taken := &WaitError{d, err}
+		d.Allowed = false
+		return d, taken
 	}
 	return d, nil
 }
@@ -152,6 +170,16 @@ func queueError(d Decision, cost int64) error {
 // Delay is waited for in the end, and where it is full or its turn would come after
 // the deadline of ctx, Wait returns immediately.
 func (m *MultiLimiter) Wait(ctx context.Context, asks ...Ask) (Result, error) {
+	if m.observer == nil {
+		return m.wait(ctx, asks)
+	}
+	start := time.Now()
+	r, err := m.wait(ctx, asks)
+	m.observe(ctx, KindWait, asks, &r, err, time.Since(start))
+	return r, err
+}
+
+func (m *MultiLimiter) wait(ctx context.Context, asks []Ask) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, &WaitError{Cause: err}
 	}
@@ -160,7 +188,6 @@ func (m *MultiLimiter) Wait(ctx context.Context, asks ...Ask) (Result, error) {
 		err = store.Validate(ops)
 	}
 	if err != nil {
-		m.observe(ctx, KindWait, asks, nil, err, 0)
 		return Result{}, err
 	}
 	mine, err := m.queues.joinAll(ctx, m.done, waitingFor(ops))
@@ -173,6 +200,7 @@ func (m *MultiLimiter) Wait(ctx context.Context, asks ...Ask) (Result, error) {
 		return r, err
 	}
 	if err := sleep(ctx, m.done, r.Delay); err != nil {
+		r.Allowed = false
 		return r, &WaitError{r.Decisions[r.Binding], err}
 	}
 	return r, nil
@@ -205,7 +233,7 @@ func (m *MultiLimiter) waitTurn(ctx context.Context, asks []Ask, ops []store.Op,
 				ops[i].Request.MaxDelay = own
 			}
 		}
-		r, err := m.decideOps(ctx, KindWait, asks, ops)
+		r, err := m.decideOps(ctx, ops, true)
 		if err != nil || r.Allowed {
 			return r, err
 		}

@@ -11,7 +11,8 @@ import (
 // Hooks are what a decorator does around the calls of a store. A nil hook passes the
 // call on. A hook decides itself whether to call next, once or not at all, and with
 // the ops that it was given; it keeps the contract of the method of Store that it
-// stands for. Hooks are called concurrently.
+// stands for: without an error every Outcome is written, and committed reports
+// whether all of them are Allowed. Hooks are called concurrently.
 type Hooks struct {
 	// Apply stands around every decision that may charge: Store.Apply, the Apply of
 	// a Bound (as one op), and both with a time-out.
@@ -37,7 +38,7 @@ type PeekFunc func(ctx context.Context, ops []Op) (at algorithm.Instant, err err
 // call through h. Decorators nest: the outermost is called first. inner must not be
 // nil, and is closed by the Close of the decorator.
 //
-// A call costs what its hook costs and no allocation.
+// The decorator allocates nothing; a call costs what its hook costs.
 func Wrap(inner Store, h Hooks) Store {
 	return &wrapped{inner: inner, features: FeaturesOf(inner), hooks: h, apply: inner.Apply, peek: inner.Peek, reset: inner.Reset}
 }

@@ -1,0 +1,174 @@
+package weir_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/store"
+	memorystore "github.com/weirgo/weir/store/memory"
+)
+
+// observed runs a test with virtual time on a Limiter of a spec and a MultiLimiter on one
+// store, and keeps what their Observer sees.
+func observed(t *testing.T, spec string, f func(t *testing.T, l *weir.Limiter, m *weir.MultiLimiter, last func() weir.Observation)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := memorystore.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var seen []weir.Observation
+		opts := &weir.Options{Observer: observerFunc(func(o weir.Observation) { seen = append(seen, o) })}
+		l := weir.Must(weir.New(s, limit(t, spec), opts))
+		m := weir.Must(weir.NewMultiLimiter(s, opts))
+		count := 0
+		f(t, l, m, func() weir.Observation {
+			t.Helper()
+			if len(seen) != count+1 {
+				t.Fatalf("%d observations of one call: %+v", len(seen)-count, seen[count:])
+			}
+			count++
+			return seen[count-1]
+		})
+	})
+}
+
+// TestObserverSeesEachCallOnce: also a Wait that asks several times, and every error of
+// it.
+func TestObserverSeesEachCallOnce(t *testing.T) {
+	observed(t, "gcra:1/1s", func(t *testing.T, l *weir.Limiter, m *weir.MultiLimiter, last func() weir.Observation) {
+		one := limit(t, "gcra:1/1s").For("k")
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		for _, c := range []struct {
+			name    string
+			call    func() error
+			kind    weir.Kind
+			allowed bool
+			want    error
+			took    time.Duration
+		}{
+			{"Allow", func() error { _, err := l.Allow(background, "k"); return err }, weir.KindTake, true, nil, 0},
+			{"Allow, denied", func() error { _, err := l.Allow(background, "k"); return err }, weir.KindTake, false, nil, 0},
+			{"Peek", func() error { _, err := l.Peek(background, "k"); return err }, weir.KindPeek, true, nil, 0},
+			{"Wait", func() error { _, err := l.Wait(background, "k"); return err }, weir.KindWait, true, nil, time.Second},
+			{"MultiLimiter.Wait", func() error { _, err := m.Wait(background, one); return err }, weir.KindWait, true, nil, time.Second},
+			{"Wait without a key", func() error { _, err := l.Wait(background, ""); return err }, weir.KindWait, false, store.ErrInvalid, 0},
+			{"Wait for −1", func() error { _, err := l.WaitN(background, "k", -1); return err }, weir.KindWait, false, store.ErrInvalid, 0},
+			{"Wait for too much", func() error { _, err := l.WaitN(background, "k", 2); return err }, weir.KindWait, false, weir.ErrNeverAdmitted, 0},
+			{"Wait with an ended context", func() error { _, err := l.Wait(ended, "k"); return err }, weir.KindWait, false, context.Canceled, 0},
+			{"Wait past the deadline", func() error { _, err := l.Wait(within(t, time.Millisecond), "k"); return err }, weir.KindWait, false, context.DeadlineExceeded, 0},
+			{"MultiLimiter.Wait past the deadline", func() error { _, err := m.Wait(within(t, time.Millisecond), one); return err }, weir.KindWait, false, context.DeadlineExceeded, 0},
+			{"Take of an Ask without a cost", func() error { _, err := m.Take(background, weir.Ask{Limit: one.Limit, Key: "k"}); return err }, weir.KindTake, false, store.ErrInvalid, 0},
+			{"Reset", func() error { return l.Reset(background, "k") }, weir.KindReset, false, nil, 0},
+			{"MultiLimiter.Reset", func() error { return m.Reset(background, one) }, weir.KindReset, false, nil, 0},
+		} {
+			if err := c.call(); !errors.Is(err, c.want) {
+				t.Errorf("%s: error %v, want %v", c.name, err, c.want)
+			}
+			o := last()
+			if o.Kind != c.kind || o.Allowed != c.allowed || !errors.Is(o.Err, c.want) || (o.Err == nil) != (c.want == nil) || o.Took != c.took {
+				t.Errorf("%s: seen %+v", c.name, o)
+			}
+		}
+		_ = l.Close()
+		if _, err := l.Wait(background, "k"); !errors.Is(err, store.ErrClosed) || !errors.Is(last().Err, store.ErrClosed) {
+			t.Errorf("Wait after Close: %v", err)
+		}
+	})
+}
+
+// TestObserverTellsARefusedTakeFromAnAdmission: the limit that alone would have admitted
+// says so in its Decision, and nothing was charged.
+func TestObserverTellsARefusedTakeFromAnAdmission(t *testing.T) {
+	var seen []weir.Observation
+	m := weir.Must(weir.NewMultiLimiter(newMemory(t, nil), &weir.Options{Observer: observerFunc(func(o weir.Observation) { seen = append(seen, o) })}))
+	wide, narrow := ask(t, "k", "gcra:100/1h", 1), ask(t, "k", "gcra:1/1h", 1)
+	for range 2 {
+		if _, err := m.Take(background, wide, narrow); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []bool{true, true, false, false} {
+		if seen[i].Allowed != want {
+			t.Errorf("observation %d: %+v", i, seen[i])
+		}
+	}
+	if !seen[2].Decision.Allowed || seen[3].Decision.Allowed {
+		t.Errorf("the decisions of the refused Take are %+v and %+v", seen[2].Decision, seen[3].Decision)
+	}
+}
+
+// TestWaitThatEndsDuringItsDelaySaysThatUnitsAreTaken: Allowed is false with the error,
+// and the Decision of the *WaitError tells.
+func TestWaitThatEndsDuringItsDelaySaysThatUnitsAreTaken(t *testing.T) {
+	observed(t, "leaky-bucket:1/1s,capacity=5", func(t *testing.T, l *weir.Limiter, m *weir.MultiLimiter, last func() weir.Observation) {
+		turn := limit(t, "leaky-bucket:1/1s,capacity=5").For("k")
+		if _, err := l.Wait(background, "k"); err != nil {
+			t.Fatal(err)
+		}
+		last()
+		for name, wait := range map[string]func(ctx context.Context) (bool, error){
+			"Limiter":      func(ctx context.Context) (bool, error) { d, err := l.Wait(ctx, "k"); return d.Allowed, err },
+			"MultiLimiter": func(ctx context.Context) (bool, error) { r, err := m.Wait(ctx, turn); return r.Allowed, err },
+		} {
+			ctx, cancel := context.WithCancel(background)
+			time.AfterFunc(time.Millisecond, cancel)
+			allowed, err := wait(ctx)
+			var why *weir.WaitError
+			if allowed || !errors.As(err, &why) || !errors.Is(err, context.Canceled) || !why.Decision.Allowed {
+				t.Errorf("%s: allowed %t, error %v with %+v", name, allowed, err, why)
+			}
+			if o := last(); o.Allowed || !errors.Is(o.Err, context.Canceled) {
+				t.Errorf("%s: seen %+v", name, o)
+			}
+		}
+	})
+}
+
+func TestLogObserverWritesDecisionsAtDebug(t *testing.T) {
+	var log bytes.Buffer
+	level := &slog.LevelVar{}
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level})))
+	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "gcra:1/1h"), &weir.Options{Observer: observer}))
+	call := func() {
+		t.Helper()
+		if _, err := l.AllowN(background, "secret-key", 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call()
+	if log.Len() > 0 {
+		t.Errorf("a decision is logged at level Info: %s", log.String())
+	}
+	level.Set(slog.LevelDebug)
+	call()
+	for _, want := range []string{"level=DEBUG", "kind=take", "limit=gcra:1/1h", "cost=2", "allowed=false", "retry_after=never"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in %s", want, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "secret-key") {
+		t.Error("a key was logged")
+	}
+}
+
+func TestObserversCombine(t *testing.T) {
+	var a, b int
+	first, second := observerFunc(func(weir.Observation) { a++ }), observerFunc(func(weir.Observation) { b++ })
+	if weir.Observers() != nil || weir.Observers(nil, nil) != nil {
+		t.Error("no observers are one")
+	}
+	weir.Observers(nil, first).Observe(background, weir.Observation{})
+	weir.Observers(first, nil, second).Observe(background, weir.Observation{})
+	if a != 2 || b != 1 {
+		t.Errorf("called %d and %d times, want 2 and 1", a, b)
+	}
+}
