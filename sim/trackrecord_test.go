@@ -103,26 +103,7 @@ func TestTrackRecord(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	text, err := os.ReadFile(trackPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- track record: written by the tests -->\n", "<!-- track record: end -->\n"
-	before, rest, opened := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !opened || !closed {
-		t.Fatalf("%s has no part between %q and %q", trackPage, begin, end)
-	}
-	page := before + begin + table + end + after
-	switch {
-	case page == string(text):
-	case !*update:
-		t.Errorf("%s is not what the tests say; -update rewrites it:\n%s", trackPage, table)
-	default:
-		if err := os.WriteFile(trackPage, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writePart(t, trackPage, "track record", table)
 }
 
 // run returns what the simulator says of a mistake, and how much is admitted with it and
