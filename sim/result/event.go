@@ -46,7 +46,7 @@ type Event struct {
 const Never int64 = math.MaxInt64 / 1000
 
 // EventColumns is the heading over the lines of Event.String.
-const EventColumns = "  number          time µs what      node limit         cost ok       remaining     retry µs     reset µs at                 key"
+const EventColumns = "  number          time µs what      node limit         cost ok       remaining     retry µs     reset µs     delay µs at                 key"
 
 // String returns the event in fixed columns.
 func (e *Event) String() string {
@@ -64,7 +64,7 @@ func (e *Event) String() string {
 	if e.RetryMicros != Never {
 		retry = strconv.FormatInt(e.RetryMicros, 10)
 	}
-	line := fmt.Sprintf("%8d %16d %-9s %4s %5d %12d %-3s %14d %12s %12d %-18s %s%s",
-		e.Number, e.Micros, e.Kind, node, e.Limit, e.Cost, ok, e.Remaining, retry, e.ResetMicros, at, e.Key, e.Note)
+	line := fmt.Sprintf("%8d %16d %-9s %4s %5d %12d %-3s %14d %12s %12d %12d %-18s %s%s",
+		e.Number, e.Micros, e.Kind, node, e.Limit, e.Cost, ok, e.Remaining, retry, e.ResetMicros, e.DelayMicros, at, e.Key, e.Note)
 	return strings.TrimRight(line, " ")
 }

@@ -57,7 +57,7 @@ func (w *world) decided(a *attempt, d *weir.Decision, err error) {
 		w.AdmittedWithout(a.client.slots[0], a.cost)
 	}
 	e := w.event(kind, a)
-	e.Allowed, e.Remaining = d.Allowed, d.Remaining
+	e.Allowed, e.Remaining, e.DelayMicros = d.Allowed, d.Remaining, micros(d.Delay)
 	e.RetryMicros, e.ResetMicros = micros(d.RetryAfter), micros(d.ResetAfter)
 	w.Journal.Add(e, a.client.hash)
 	w.answered(a, o)
@@ -79,7 +79,7 @@ func (w *world) decidedTogether(a *attempt, r *weir.Result, err error) {
 		}
 	}
 	e := w.event(kind, a)
-	e.Allowed, e.RetryMicros = r.Allowed, micros(r.RetryAfter)
+	e.Allowed, e.RetryMicros, e.DelayMicros = r.Allowed, micros(r.RetryAfter), micros(o.delay)
 	w.Journal.Add(e, a.client.hash)
 	w.answered(a, o)
 }
