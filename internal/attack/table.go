@@ -26,7 +26,7 @@ type Row struct {
 }
 
 // heading is the head of the table, in the order of Row.String.
-const heading = "| event | server | client | calls | acked | denied | unavailable | unknown | charged | lost | over | verdict | longest outage | p99 | |\n" +
+const heading = "| event | server | client | calls | acked | denied | unavailable | unknown | charged | lost | over | verdict | longest outage | p99 | measured |\n" +
 	"|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|---|\n"
 
 // String returns the row as a line of Markdown.
