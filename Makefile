@@ -1,6 +1,6 @@
 # Short names for the scripts; nothing here that a script does not do.
 .DEFAULT_GOAL := help
-.PHONY: help setup check test long attack coverage bench sample shots tidy
+.PHONY: help golden setup check test long attack coverage bench sample shots tidy
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +13,11 @@ check: ## Format, vet, staticcheck, import rules, short tests: before every comm
 
 test: ## All tests as CI runs them; installs what they need, real servers included
 	@scripts/test
+
+golden: ## Write anew what is generated, and the golden files; then look at the diff
+	@go generate ./algorithm ./internal/oracle ./store/script/...
+	@go test ./internal/architecture -update
+	@go test ./conformance -run 'TestCoverageTablesAreCurrent|TestFirstFailure|TestEachBrokenStore' -update
 
 long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)
 	@scripts/long

@@ -20,7 +20,7 @@ import (
 //
 // A refusal is a Decision. An error means that there is no decision, that
 // Decision.Allowed is false, and that nothing was charged unless the error
-// matches store.ErrOutcomeUnknown. The errors are store.ErrInvalid for an empty
+// matches store.ErrOutcomeUnknown or is a *WaitError that says so. The errors are store.ErrInvalid for an empty
 // key or a cost below 0, store.ErrClosed, the error of a ctx that has ended, and
 // what the store returns. What is answered instead where a store fails is for
 // Options.OnFailure to say; such a Decision is Degraded.

@@ -19,7 +19,7 @@ import (
 //
 // A refusal is a Result. An error means that there is no decision, that
 // Result.Allowed is false, and that nothing was charged unless the error matches
-// store.ErrOutcomeUnknown. The errors are store.ErrInvalid for no asks, more than
+// store.ErrOutcomeUnknown or is a *WaitError that says so. The errors are store.ErrInvalid for no asks, more than
 // store.MaxOps, and an Ask without a key, a limit's name or algorithm, or a cost;
 // store.ErrDuplicateSlot where two asks are for the same key and limit;
 // store.ErrCrossNode where a cluster keeps the keys on different nodes;
@@ -39,7 +39,9 @@ type MultiLimiter struct {
 var _ Decider = (*MultiLimiter)(nil)
 
 // NewMultiLimiter returns a MultiLimiter on a store. The store stays the caller's: it
-// may serve any number of limiters, and is closed by its owner. opts may be nil; an
+// may serve any number of limiters, and is closed by its owner. The limits of asks are
+// not remembered: one name may come with several parameters, as for tiers of users, and
+// they share the state of a key. opts may be nil; an
 // option outside its bounds, or a nil store, gives an error that matches
 // store.ErrInvalid.
 func NewMultiLimiter(s store.Store, opts *Options) (*MultiLimiter, error) {

@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -80,15 +81,12 @@ func writeSurface(t *testing.T, w *strings.Builder, pkg, dir string, reasons map
 	if pkg == "" {
 		head = "package weir"
 	}
+	d := docOf(t, dir)
 	line := func(indent, name string) {
-		reason := reasons[head+"\x00"+name]
-		if reason == "" {
-			reason = noReason
-		}
+		reason := cmp.Or(reasons[head+"\x00"+name], reasonOfFamily(d, name), noReason)
 		fmt.Fprintf(w, "%s%s — %s\n", indent, name, reason)
 	}
 	line("", head)
-	d := docOf(t, dir)
 	for _, v := range slices.Concat(d.Consts, d.Vars) {
 		writeValues(line, v)
 	}
@@ -107,6 +105,24 @@ func writeSurface(t *testing.T, w *strings.Builder, pkg, dir string, reasons map
 			line("\t", "func "+f.Name)
 		}
 	}
+}
+
+// reasonOfFamily is the reason of the three names that each algorithm of package
+// algorithm has: KindX, X and NewX.
+func reasonOfFamily(d *doc.Package, name string) string {
+	kinds := map[string]bool{}
+	for _, v := range d.Consts {
+		for _, name := range v.Names {
+			kinds[name] = true
+		}
+	}
+	is := func(prefix, reason string) string {
+		if of, found := strings.CutPrefix(name, prefix); found && d.Name == "algorithm" && kinds["Kind"+of] {
+			return reason
+		}
+		return ""
+	}
+	return cmp.Or(is("const Kind", "stores and tools tell kinds apart"), is("type ", "an algorithm"), is("func New", "makes one from numbers"))
 }
 
 func writeValues(line func(indent, name string), v *doc.Value) {
