@@ -156,7 +156,7 @@ func (c *csvRows) read(record []byte) (row []string, err error) {
 func (c *csvRows) header(record []byte) error {
 	names, err := c.read(record)
 	if err != nil {
-		return fmt.Errorf("trace: csv: the header cannot be read: %s", reasonRowQuotes)
+		return inputError("trace: csv: the header cannot be read: %s", reasonRowQuotes)
 	}
 	c.width = len(names)
 	c.places = make([]int, len(c.wanted))

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -81,7 +80,7 @@ func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen in
 				used++
 				break
 			}
-			if p.format.looks(line) {
+			if p.format.looks.Match(line) {
 				looks[i]++
 			}
 		}
@@ -89,7 +88,10 @@ func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen in
 	})
 	winner := most(usable)
 	if winner < 0 && err == nil {
-		winner = most(looks)
+		// What looks like JSON Lines is any JSON, and of another format where it looks like that too.
+		if winner = most(looks[1:]) + 1; winner == 0 && looks[0] == 0 {
+			winner = -1
+		}
 	}
 	switch {
 	case winner >= 0:
@@ -101,10 +103,10 @@ func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen in
 	case len(parsers) == 1:
 		return parsers[0].format, 0, seen, nil
 	case seen > 0:
-		return nil, 0, seen, fmt.Errorf("trace: format: cannot be told from the first lines, please name it: %s; csv needs the name of its time column",
+		return nil, 0, seen, inputError("trace: format: cannot be told from the first lines: must be named with the option format (%s), the time column of csv, or a log format",
 			strings.Join(Formats()[1:], ", "))
 	}
-	return nil, 0, 0, errors.New("trace: format: cannot be told, please name it: no line in the first 1 MiB can be used")
+	return nil, 0, 0, inputError("trace: format: cannot be told, must be named: no line in the first 1 MiB can be used")
 }
 
 // detector returns a parser of a format with a key that its lines have.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
@@ -11,7 +12,7 @@ type format struct {
 	sorted  bool // by time unless told otherwise
 	records bool // of several lines, by the quotes of CSV
 	cutter  func(o *Options) cutter
-	looks   func(line []byte) bool // whether a line that cannot be used was still meant for this format; nil: never detected
+	looks   *regexp.Regexp // of a line that was meant for this format, also where it cannot be used; nil: never detected
 
 	anyKey string // a key that lines have: "" is the default
 
@@ -106,19 +107,19 @@ var formats = []format{
 	{
 		// One JSON object a line, {"at_us":1700000000000000,"key":"user:1","cost":1}. The numbers are written in digits: a fraction or an
 		// exponent shows that a number went through a float, which may have rounded it.
-		name: "jsonl", cutter: jsonObject, looks: looksJSONL,
+		name: "jsonl", cutter: jsonObject, looks: like(`^\s*\{`),
 		time: "at_us", timeForm: wholeMicros, key: "key", cost: "cost",
 	},
 	{
 		// The Combined Log Format of Apache and nginx. More fields may follow, since servers are often told to add some.
-		name: "combined", sorted: true, looks: looksLog,
+		name: "combined", sorted: true, looks: like(` \[.*\] "`),
 		cutter: text(combinedTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
 		time:   "time", timeForm: date,
 		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
 	{
 		// The Common Log Format. A combined line is a good line of it too; one that was cut off inside quotes is neither.
-		name: "clf", sorted: true, looks: looksLog,
+		name: "clf", sorted: true, looks: like(` \[.*\] "`),
 		cutter: text(clfTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
 		time:   "time", timeForm: date,
 		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath,
@@ -126,14 +127,14 @@ var formats = []format{
 	{
 		// A log_format of nginx that is a JSON object made with escape=json, whose members are named like the variables that they hold.
 		// $request_uri is what the client asked for; $uri is decoded and rewritten by nginx.
-		name: "nginx-json", sorted: true, cutter: jsonObject, looks: looksNginx,
+		name: "nginx-json", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"msec"`),
 		time: "msec", timeForm: quotedOr(seconds), took: "request_time", tookForm: quotedOr(seconds),
 		hosts: []string{"remote_addr"}, targets: []string{"request_uri", "uri"}, pathForm: cutQuery, agent: "http_user_agent",
 	},
 	{
 		// The JSON access log of Caddy 2. Its ts is when the request ended, in seconds or as a date, and duration is in seconds: so
 		// duration_format must be the default, and another gives durations that are too long to be true.
-		name: "caddy", sorted: true, cutter: jsonObject, looks: looksCaddy,
+		name: "caddy", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"request" *: *\{`),
 		only: "logger", isRequest: isCaddyAccess,
 		time: "ts", timeForm: quotedOr(stampOr(seconds)), took: "duration", tookForm: quotedOr(seconds),
 		hosts: []string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, targets: []string{"request.uri"}, pathForm: cutQuery,
@@ -142,7 +143,7 @@ var formats = []format{
 	{
 		// The access log of an AWS Application Load Balancer. request_creation_time is when the request was received; time, when the
 		// answer was sent, is not used. An entry without it, as they were before 2018, is refused. AWS adds fields from time to time.
-		name: "alb", sorted: true, looks: looksALB,
+		name: "alb", sorted: true, looks: like(`^(?:https?|h2|grpcs|wss?) \d{4}-\d\d-\d\d`),
 		cutter: text(albTemplate, layoutOptions{backslash: true, loose: true, more: true, decode: unescape}),
 		time:   "request_creation_time", timeForm: stamp,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
@@ -151,7 +152,7 @@ var formats = []format{
 		// The standard log of AWS CloudFront. date and time are when the answer was finished, in UTC and in whole seconds. time-taken is
 		// not subtracted, since most of it would be lost in the seconds. What the client had encoded was encoded once more, and so
 		// stays encoded: %2520 is %20.
-		name: "cloudfront", sorted: true, looks: looksCloudFront, cutter: table("\t", percentDecode, nil),
+		name: "cloudfront", sorted: true, looks: like(`^#Fields:.*x-edge-location|^#Version:`), cutter: table("\t", percentDecode, nil),
 		time: "date time", timeForm: stamp,
 		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
 	},
@@ -159,56 +160,56 @@ var formats = []format{
 		// The default format of Envoy. It escapes nothing, so that a quote inside a field makes a bad line: which fields it would shift
 		// is up to the client. The host is the last address of x-forwarded-for: the one from which this Envoy, or the proxy
 		// before it where Envoy does not append one, has received the request. A client can make up those before it.
-		name: "envoy", sorted: true, looks: looksEnvoy, cutter: text(envoyTemplate, layoutOptions{decode: verbatim}),
+		name: "envoy", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(envoyTemplate, layoutOptions{decode: verbatim}),
 		time: "start_time", timeForm: stamp,
 		hosts: []string{"x_forwarded_for"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
 	{
 		// The JSON access log of Envoy as Istio has it. A connection that is no HTTP has no method, and is no request. Where there was no
 		// x-forwarded-for, the host is the address that connected.
-		name: "istio-json", sorted: true, cutter: jsonObject, looks: looksIstioJSON,
+		name: "istio-json", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"downstream_remote_address"`),
 		only: "method", isRequest: func(method []byte) bool { return len(method) > 0 && string(method) != "-" },
 		time: "start_time", timeForm: quotedOr(stamp),
 		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"path"}, pathForm: cutQuery, agent: "user_agent",
 	},
 	{
 		// The text access log of Envoy as Istio has it.
-		name: "istio", sorted: true, looks: looksEnvoy, cutter: text(istioTemplate, layoutOptions{decode: verbatim}),
+		name: "istio", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(istioTemplate, layoutOptions{decode: verbatim}),
 		time: "start_time", timeForm: stamp,
 		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath,
 		agent: "user_agent",
 	},
 	{
 		// The access log of an AWS Classic Load Balancer. The time is when the request was received.
-		name: "elb", sorted: true, looks: looksELB,
+		name: "elb", sorted: true, looks: like(`^\d{4}-\d\d-\d\dT\S+Z .*://`),
 		cutter: text(elbTemplate, layoutOptions{backslash: true, decode: unescape}),
 		time:   "timestamp", timeForm: stamp,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
 	},
 	{
 		// The real-time log of AWS CloudFront with all of its fields. timestamp is when the answer was finished.
-		name: "cloudfront-realtime", sorted: true, looks: looksRealTime, cutter: table("\t", percentDecode, realTimeFields),
+		name: "cloudfront-realtime", sorted: true, looks: like(`^(?:[^\t]*\t){40}`), cutter: table("\t", percentDecode, realTimeFields),
 		time: "timestamp", timeForm: seconds, took: "time-taken", tookForm: seconds,
 		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs-user-agent",
 	},
 	{
 		// The W3C Extended Log Format of IIS, with its #Fields line. date and time are when the request was done, in UTC and in whole
 		// seconds. IIS writes + for a space in a user agent, and nothing else is encoded.
-		name: "w3c", sorted: true, looks: looksW3C, cutter: table(" ", verbatim, nil),
+		name: "w3c", sorted: true, looks: like(`^#Fields:|^#Software:`), cutter: table(" ", verbatim, nil),
 		time: "date time", timeForm: stamp,
 		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
 	},
 	{
 		// The HTTP log of HAProxy (option httplog), mostly in syslog. The time is when the request was accepted, in the zone of the
 		// server, which no line tells: it is taken for UTC.
-		name: "haproxy", sorted: true, looks: looksHAProxy,
+		name: "haproxy", sorted: true, looks: like(` \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] `),
 		cutter: text(haproxyTemplate, layoutOptions{more: true, decode: hashDecode}),
 		time:   "accept_date", timeForm: localDate,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: requestPath,
 	},
 	{
 		// The JSON access log of Traefik. In the Common Log Format its log is a combined one.
-		name: "traefik", sorted: true, cutter: jsonObject, looks: looksTraefik,
+		name: "traefik", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"(?:StartUTC|ClientHost)"`),
 		time: "StartUTC", timeForm: quotedOr(stamp),
 		hosts: []string{"ClientHost"}, targets: []string{"RequestPath"}, pathForm: cutQuery, agent: "request_User-Agent",
 	},
@@ -226,6 +227,8 @@ func newCSV(o *Options) cutter {
 	c.options = append(c.options, "key")
 	return c
 }
+
+func like(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
 
 // isCaddyAccess reports whether a logger of Caddy is one of its access logs. What its proxy and its errors say of a request has the
 // same members.
@@ -246,65 +249,4 @@ func Formats() []string {
 		names = append(names, formats[i].name)
 	}
 	return names
-}
-
-// The functions below report whether a line that cannot be used was still meant for a format.
-
-func looksObject(line []byte, members ...string) bool {
-	i := skipSpace(line, 0)
-	if i == len(line) || line[i] != '{' {
-		return false
-	}
-	for _, m := range members {
-		if !bytes.Contains(line, []byte(`"`+m+`"`)) {
-			return false
-		}
-	}
-	return true
-}
-
-func looksJSONL(line []byte) bool {
-	return looksObject(line) && !looksNginx(line) && !looksCaddy(line) && !looksTraefik(line) && !looksIstioJSON(line)
-}
-
-func looksNginx(line []byte) bool   { return looksObject(line, "msec") }
-func looksCaddy(line []byte) bool   { return looksObject(line, "ts", "request") }
-func looksTraefik(line []byte) bool { return looksObject(line, "StartUTC", "ClientHost") }
-func looksIstioJSON(line []byte) bool {
-	return looksObject(line, "start_time", "downstream_remote_address")
-}
-
-// looksLog reports whether a line has a request after something in brackets.
-func looksLog(line []byte) bool {
-	return bytes.Contains(line, []byte(`] "`)) && bytes.Contains(line, []byte(" ["))
-}
-
-func looksALB(line []byte) bool {
-	first, rest, _ := bytes.Cut(line, []byte(" "))
-	switch string(first) {
-	case "http", "https", "h2", "grpcs", "ws", "wss":
-		return looksStamp(rest)
-	}
-	return false
-}
-
-func looksELB(line []byte) bool {
-	return looksStamp(line) && bytes.Contains(line, []byte(`Z `)) && bytes.Contains(line, []byte(`://`))
-}
-
-func looksCloudFront(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("#Fields:")) && bytes.Contains(line, []byte("x-edge-location")) || bytes.HasPrefix(line, []byte("#Version:"))
-}
-
-func looksW3C(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("#Fields:")) || bytes.HasPrefix(line, []byte("#Software:"))
-}
-
-func looksRealTime(line []byte) bool { return bytes.Count(line, []byte("\t")) >= 40 }
-func looksEnvoy(line []byte) bool    { return line[0] == '[' && looksStamp(line[1:]) }
-
-func looksHAProxy(line []byte) bool {
-	_, rest, found := bytes.Cut(line, []byte(" ["))
-	_, reason := localDate(rest[:min(len(rest), len(localLayout))])
-	return found && reason == ""
 }

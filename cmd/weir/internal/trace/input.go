@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 )
@@ -44,11 +43,11 @@ func unpacked(raw *counter) (lines, error) {
 	head, _ = l.r.Peek(min(l.r.Buffered(), 512))
 	for magic, what := range foreign {
 		if bytes.HasPrefix(head, []byte(magic)) {
-			return l, fmt.Errorf("trace: the input is %s: must be text, or text compressed with gzip", what)
+			return l, inputError("trace: the input is %s: must be text, or text compressed with gzip", what)
 		}
 	}
 	if len(head) > 262 && string(head[257:262]) == "ustar" {
-		return l, errors.New("trace: the input is a tar archive: must be text, or text compressed with gzip")
+		return l, inputError("trace: the input is a tar archive: must be text, or text compressed with gzip")
 	}
 	return l, nil
 }
@@ -78,7 +77,7 @@ func (u *unpacker) explain(err error) error {
 	case u.raw.err != nil && u.raw.err != io.EOF && errors.Is(err, u.raw.err):
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("the gzip data is cut off: %w", err)
+		return inputError("the gzip data is cut off: %w", err)
 	}
-	return fmt.Errorf("the gzip data is damaged: %w", err)
+	return inputError("the gzip data is damaged: %w", err)
 }

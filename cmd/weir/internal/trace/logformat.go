@@ -56,7 +56,7 @@ func logFormat(o *Options) (*format, error) {
 		}
 	}
 	l := newLayout(template, layoutOptions{backslash: true, decode: unescape})
-	f := &format{name: customName, sorted: true, looks: func([]byte) bool { return true }}
+	f := &format{name: customName, sorted: true, looks: like("")}
 	f.cutter = func(*Options) cutter { return newLayout(template, l.layoutOptions) }
 	for i := 1; i < len(l.fields); i++ {
 		if l.fields[i].before == "" {

@@ -9,7 +9,7 @@ import (
 
 // Input is a part of a trace, such as one of several rotated logs.
 type Input struct {
-	Name string // for errors and bad lines
+	Name string // for errors and bad lines; "" in none
 	Open func() (io.ReadCloser, error)
 }
 
@@ -132,9 +132,9 @@ func (r *Reader) skipInput() error {
 	}
 }
 
-// inInput names the input in an error, where there are several.
+// inInput names the input in an error.
 func (r *Reader) inInput(err error) error {
-	if !r.several || err == nil || err == io.EOF {
+	if r.name == "" || err == nil || err == io.EOF {
 		return err
 	}
 	return fmt.Errorf("%s: %w", r.name, err)
@@ -173,7 +173,7 @@ func (r *Reader) readHeader() error {
 		}
 		r.counts.Lines++
 		if long {
-			return fmt.Errorf("trace: %s: the header cannot be read: %s", r.format.name, reasonTooLong)
+			return inputError("trace: %s: the header cannot be read: %s", r.format.name, reasonTooLong)
 		}
 		if !isBlank(line) {
 			r.counts.Headers++

@@ -69,7 +69,7 @@ func TestUnknownFormatIsAnErrorThatHelps(t *testing.T) {
 		"bad for a mebibyte":   strings.Repeat("bad line\n", MaxLine/8),
 	} {
 		var option OptionError
-		if _, err := Open(strings.NewReader(text), nil); err == nil || errors.As(err, &option) || !strings.Contains(err.Error(), "please name it") {
+		if _, err := Open(strings.NewReader(text), nil); err == nil || errors.As(err, &option) || !strings.Contains(err.Error(), "must be named") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

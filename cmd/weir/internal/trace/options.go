@@ -55,6 +55,16 @@ type OptionError string
 
 func (e OptionError) Error() string { return string(e) }
 
+// InputError is an error of Open or Next about what an input holds, and not about the reading of it.
+type InputError struct{ err error }
+
+func (e *InputError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error.
+func (e *InputError) Unwrap() error { return e.err }
+
+func inputError(text string, args ...any) error { return &InputError{fmt.Errorf(text, args...)} }
+
 func optionError(text string, args ...any) error {
 	return OptionError("trace: " + fmt.Errorf(text, args...).Error())
 }

@@ -101,6 +101,8 @@ type Reader struct {
 	last             int64  // the time of the last usable event; 0, which no event precedes, before the first
 	unit             string // of time that the first bad line would need; "" for none
 	earliest, latest moment
+	before           Counts // the input that is read
+	unusable         []string
 	err              error // the end, or what went wrong: stays
 }
 
@@ -148,6 +150,9 @@ func (r *Reader) read() (record, error) {
 	f := &r.fields
 	for {
 		line, long, err := r.record()
+		if err == io.EOF {
+			r.endInput()
+		}
 		if err == io.EOF && len(r.inputs) > 0 {
 			if err := r.changeInput(); err != nil {
 				return record{}, err
@@ -199,6 +204,17 @@ func (r *Reader) read() (record, error) {
 		}
 		return record{at: f.at, cost: f.cost, key: key}, nil
 	}
+}
+
+// Unusable returns the names of the inputs of which lines were read and none could be used.
+func (r *Reader) Unusable() []string { return r.unusable }
+
+// endInput notes what became of an input.
+func (r *Reader) endInput() {
+	if r.counts.Bad > r.before.Bad && r.counts.Events == r.before.Events {
+		r.unusable = append(r.unusable, r.name)
+	}
+	r.before = r.counts
 }
 
 // changeInput goes to the next input. Nothing that the last one said about its lines counts there.
