@@ -184,6 +184,24 @@ func TestRegistryRefusesFamilies(t *testing.T) {
 	wantRefused(t, "Name", session(), session())
 }
 
+// TestFamilyThatBuildsAnotherKindIsRefused: nothing would know the algorithm by its kind.
+func TestFamilyThatBuildsAnotherKindIsRefused(t *testing.T) {
+	other, none := session(), session()
+	other.Build = func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewFixedWindow(r) }
+	none.Build = func(algorithm.Rate, int64) (algorithm.Algorithm, error) { return nil, nil }
+	for _, f := range []algorithm.Family{other, none} {
+		r, err := algorithm.NewRegistry(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := r.Parse("session-quota:3/1m")
+		var refused *algorithm.ParameterError
+		if a != nil || !errors.As(err, &refused) || refused.Field != "Build" {
+			t.Errorf("Parse gives %v, %v", a, err)
+		}
+	}
+}
+
 func wantRefused(t *testing.T, field string, own ...algorithm.Family) {
 	t.Helper()
 	_, err := algorithm.NewRegistry(own...)

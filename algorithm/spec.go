@@ -64,7 +64,11 @@ func (f *Family) parse(text string) (Algorithm, error) {
 			return nil, err
 		}
 	}
-	return f.Build(Rate{limit, period}, capacity)
+	a, err := f.Build(Rate{limit, period}, capacity)
+	if err == nil && (a == nil || a.Spec().Kind != f.Kind) {
+		return nil, &ParameterError{Of: "family", Field: "Build", Value: "of " + f.Name, Allowed: "a function that returns algorithms of kind " + f.Kind}
+	}
+	return a, err
 }
 
 // parseUnits reads a plain decimal number; its range is for the constructor.
@@ -108,40 +112,49 @@ func parsePeriod(text string) (time.Duration, error) {
 // writtenPeriod is a period as other programs write it: 60/min, 10/m, 5/1day.
 var writtenPeriod = regexp.MustCompile(`^(\d{0,4}) ?(ms|msec|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week)s?$`)
 
-// nearPeriod returns the duration that a period was meant to be, or "". A day is 24 hours; a month is no length of time.
+// nearPeriod returns the duration that a period was meant to be, or "". A day is 24
+// hours. A month is no length of time, and "M" is a month in many programs.
 func nearPeriod(text string) string {
 	match := writtenPeriod.FindStringSubmatch(strings.ToLower(text))
-	if match == nil || strings.Trim(match[1], "0") == "" && match[1] != "" {
+	if match == nil || strings.HasSuffix(text, "M") {
 		return ""
 	}
-	number, _ := strconv.Atoi("0" + match[1]) // at most four digits: cannot fail
-	if match[1] == "" {
+	number, err := strconv.Atoi(match[1])
+	if err != nil { // no number
 		number = 1
 	}
-	switch unit := match[2]; {
-	case unit[0] == 'w':
-		return strconv.Itoa(7*24*number) + "h"
-	case unit[0] == 'd':
-		return strconv.Itoa(24*number) + "h"
-	case strings.HasPrefix(unit, "ms"):
-		return strconv.Itoa(number) + "ms"
-	default:
-		return strconv.Itoa(number) + unit[:1]
+	unit := match[2][:1]
+	switch {
+	case unit == "w":
+		number, unit = 7*24*number, "h"
+	case unit == "d":
+		number, unit = 24*number, "h"
+	case strings.HasPrefix(match[2], "ms"):
+		unit = "ms"
 	}
-}
-
-// nearSpec returns what a text without the name of an algorithm was meant to be, or "".
-func nearSpec(text string) string {
-	limit, period, _ := strings.Cut(text, "/")
-	if _, err := parseUnits("limit", limit); err != nil {
+	near := strconv.Itoa(number) + unit
+	if d, err := time.ParseDuration(near); err != nil || d <= 0 || d > MaxPeriod {
 		return ""
 	}
-	if _, err := parsePeriod(period); err != nil {
-		if period = nearPeriod(period); period == "" {
-			return ""
-		}
+	return near
+}
+
+// nearSpec returns the spec that a text without the name of an algorithm was meant to
+// be, or "".
+func nearSpec(text string) string {
+	limit, period, _ := strings.Cut(text, "/")
+	period, options, has := strings.Cut(period, ",")
+	if near := nearPeriod(period); near != "" {
+		period = near
 	}
-	return "gcra:" + limit + "/" + period
+	near := "gcra:" + limit + "/" + period
+	if has {
+		near += "," + options
+	}
+	if _, err := ParseSpec(near); err != nil {
+		return ""
+	}
+	return near
 }
 
 func refuseSpec(field, value, allowed string) error {
