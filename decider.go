@@ -53,12 +53,12 @@ func (l *Limit) check(i int) error {
 			Allowed: "1 to " + strconv.Itoa(maxName) + " bytes long",
 		}
 	}
-	return store.ValidateLimit(l.Algorithm)
+	return store.ValidateLimit(i, l.Algorithm)
 }
 
 const maxName = 200
 
-// Ask is what one limit is asked for: so many units for one key. Limit.For and
+// Ask is what one limit is asked for: units, for one key. Limit.For and
 // Limit.ForN make one.
 type Ask struct {
 	Limit Limit

@@ -34,9 +34,9 @@ type Limiter struct {
 	slot     store.Slot  // without a key
 	capacity int64       // the largest cost that a fresh key admits
 	observer Observer
-	names    *store.Names // of the store; nil if it has none
-	ops      sync.Pool    // of *[1]store.Op
-	queues   queues       // of the calls to Wait
+	release  func()    // of the name on the store; nil if that has no names
+	ops      sync.Pool // of *[1]store.Op
+	queues   queues    // of the calls to Wait
 	closed   atomic.Bool
 	done     chan struct{} // closed with it
 }
@@ -67,7 +67,6 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 		guard:    newGuard(s, opts),
 		slot:     store.Slot{Limit: l.Name, Algorithm: l.Algorithm},
 		observer: opts.Observer,
-		names:    store.FeaturesOf(s).Names,
 		done:     make(chan struct{}),
 	}
 	_, fresh := l.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
@@ -80,8 +79,9 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 		}
 		limiter.bound = bound
 	}
-	if limiter.names != nil {
-		if err := limiter.names.Claim(l.Name, l.Algorithm, opts.Replaces); err != nil {
+	if names := store.FeaturesOf(s).Names; names != nil {
+		var err error
+		if limiter.release, err = names.Claim(l.Name, l.Algorithm, opts.Replaces); err != nil {
 			return nil, err
 		}
 	}
@@ -206,8 +206,8 @@ func (l *Limiter) resetKey(ctx context.Context, key string) error {
 func (l *Limiter) Close() error {
 	if !l.closed.Swap(true) {
 		close(l.done)
-		if l.names != nil {
-			l.names.Release(l.slot.Limit, l.slot.Algorithm)
+		if l.release != nil {
+			l.release()
 		}
 	}
 	return nil

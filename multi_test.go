@@ -164,6 +164,26 @@ func TestMultiLimiterErrorsAreNoDecisions(t *testing.T) {
 	}
 }
 
+// TestErrorNamesTheAsk: by its index, whatever is wrong with it.
+func TestErrorNamesTheAsk(t *testing.T) {
+	multi := newMulti(t, newMemory(t, nil))
+	good := ask(t, "k", "gcra:5/1s", 1)
+	for name, spoil := range map[string]func(*weir.Ask){
+		"no name":         func(a *weir.Ask) { a.Limit.Name = "" },
+		"no algorithm":    func(a *weir.Ask) { a.Limit.Algorithm = nil },
+		"no key":          func(a *weir.Ask) { a.Key = "" },
+		"no cost":         func(a *weir.Ask) { a.Cost = 0 },
+		"a negative cost": func(a *weir.Ask) { a.Cost = -1 },
+	} {
+		bad := good
+		spoil(&bad)
+		var refused *store.InputError
+		if _, err := multi.Take(background, good, bad); !errors.As(err, &refused) || refused.Op != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestNewMultiLimiterRefusesWhatCannotWork(t *testing.T) {
 	var none *memorystore.Store
 	for what, c := range map[string]struct {

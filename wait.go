@@ -86,11 +86,11 @@ func (l *Limiter) wait(ctx context.Context, key string, n int64) (Decision, erro
 		return l.waitDelay(ctx, key, n)
 	}
 	// What is refused in any case must not have to queue for it.
-	if err := errors.Join(store.ValidateKey(0, key), store.ValidateRequest(0, r)); err != nil {
+	if err := store.ValidateRequest(key, r); err != nil {
 		return Decision{}, err
 	}
 	if n > l.capacity {
-		if err := l.decide(ctx, key, r, true, &d); err != nil {
+		if err := l.decide(ctx, key, r, true, &d); err != nil || d.Allowed {
 			return d, err
 		}
 		return d, &WaitError{d, ErrNeverAdmitted}

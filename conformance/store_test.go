@@ -242,7 +242,7 @@ type boundLimit struct {
 func (s *boundStore) Features() store.Features { return store.Features{Owner: s, Bind: s.bind} }
 
 func (s *boundStore) bind(limit string, a algorithm.Algorithm) (store.Bound, error) {
-	if err := store.ValidateLimit(a); err != nil {
+	if err := store.ValidateLimit(-1, a); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

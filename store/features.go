@@ -63,10 +63,10 @@ func FeaturesOf(s Store) Features {
 	return f
 }
 
-// same reports whether a and b are one store. Values that cannot be compared are
-// none.
+// same reports whether a and b are one store. Values that cannot be compared, by their
+// type or by what an interface in them holds, are not.
 func same(a, b Store) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && reflect.TypeOf(b).Comparable() && a == b
+	return a != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // Bound is one limit of a Store, ready for any key. It is safe for concurrent
@@ -96,26 +96,38 @@ type named struct {
 
 // Claim notes that limit a was built under a name. Where there is one of the same name
 // with another Spec, it returns an *InputError, unless replaces is true: then the new
-// one counts. Each Claim that returns nil is undone by one Release.
-func (n *Names) Claim(name string, a algorithm.Algorithm, replaces bool) error {
+// one counts. release undoes the Claim; a limit that has replaced this one since stays.
+// A second call of release does nothing.
+func (n *Names) Claim(name string, a algorithm.Algorithm, replaces bool) (release func(), err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.limits == nil {
-		n.limits = make(map[string]*named)
-	}
 	l := n.limits[name]
-	switch {
-	case l == nil || l.limit.Spec() != a.Spec() && replaces:
-		n.limits[name] = &named{a, 1}
-	case l.limit.Spec() != a.Spec():
-		return &InputError{
-			Op: -1, Field: "Limit.Name", Value: fmt.Sprintf("%q for %s", name, describe(a)),
-			Allowed: fmt.Sprintf("a name of its own, since %s has this one on this store, or with Options.Replaces", describe(l.limit)),
+	if l != nil && l.limit.Spec() != a.Spec() {
+		if !replaces {
+			return nil, &InputError{
+				Op: -1, Field: "Limit.Name", Value: fmt.Sprintf("%q for %s", name, describe(a)),
+				Allowed: fmt.Sprintf("a name of its own, since %s has this one on this store, or with Options.Replaces", describe(l.limit)),
+			}
 		}
-	default:
-		l.count++
+		l = nil
 	}
-	return nil
+	if l == nil {
+		if n.limits == nil {
+			n.limits = make(map[string]*named)
+		}
+		l = &named{limit: a}
+		n.limits[name] = l
+	}
+	l.count++
+	return sync.OnceFunc(func() { n.release(name, l) }), nil
+}
+
+func (n *Names) release(name string, l *named) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.count--; l.count == 0 && n.limits[name] == l {
+		delete(n.limits, name)
+	}
 }
 
 // describe returns the text of a limit, or its kind and parameters.
@@ -124,17 +136,4 @@ func describe(a algorithm.Algorithm) string {
 		return s.String()
 	}
 	return fmt.Sprintf("%s %v", a.Spec().Kind, a.Spec().Params)
-}
-
-// Release undoes a Claim. A limit that was replaced since is left alone.
-func (n *Names) Release(name string, a algorithm.Algorithm) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	l := n.limits[name]
-	if l == nil || l.limit.Spec() != a.Spec() {
-		return
-	}
-	if l.count--; l.count == 0 {
-		delete(n.limits, name)
-	}
 }

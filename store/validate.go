@@ -19,7 +19,7 @@ func Validate(ops []Op) error {
 		if err := validateSlot(i, &ops[i].Slot); err != nil {
 			return err
 		}
-		if err := ValidateRequest(i, ops[i].Request); err != nil {
+		if err := validateRequest(i, ops[i].Request); err != nil {
 			return err
 		}
 	}
@@ -38,36 +38,9 @@ func ValidateSlots(slots []Slot) error {
 	return distinct(len(slots), func(i int) *Slot { return &slots[i] })
 }
 
-// ValidateLimit refuses what validation of a Slot refuses, but for the key.
-func ValidateLimit(a algorithm.Algorithm) error { return validateAlgorithm(-1, a) }
-
-// ValidateRequest refuses a cost or MaxDelay below 0; i is for the error.
-func ValidateRequest(i int, r algorithm.Request) error {
-	if r.Cost < 0 {
-		return &InputError{i, "Request.Cost", strconv.FormatInt(r.Cost, 10), "0 or more"}
-	}
-	if r.MaxDelay < 0 {
-		return &InputError{i, "Request.MaxDelay", r.MaxDelay.String(), "0 or more"}
-	}
-	return nil
-}
-
-// ValidateKey refuses the empty key; i is for the error.
-func ValidateKey(i int, key string) error {
-	if key == "" {
-		return &InputError{i, "Slot.Key", `""`, "at least one byte"}
-	}
-	return nil
-}
-
-func validateSlot(i int, s *Slot) error {
-	if err := ValidateKey(i, s.Key); err != nil {
-		return err
-	}
-	return validateAlgorithm(i, s.Algorithm)
-}
-
-func validateAlgorithm(i int, a algorithm.Algorithm) error {
+// ValidateLimit refuses an algorithm as Validate does. i is the Op of the error: -1
+// where it is not about an op.
+func ValidateLimit(i int, a algorithm.Algorithm) error {
 	if nilcheck.IsNil(a) {
 		return &InputError{i, "Slot.Algorithm", "nil", "an algorithm"}
 	}
@@ -79,6 +52,39 @@ func validateAlgorithm(i int, a algorithm.Algorithm) error {
 		return &InputError{i, "Slot.Algorithm identity", strconv.Quote(spec.Identity), "at most 32 of a-z, 0-9, '-', '.'"}
 	}
 	return nil
+}
+
+// ValidateRequest refuses what a Bound refuses, as Validate does: an empty key, and a
+// cost or MaxDelay below 0.
+func ValidateRequest(key string, r algorithm.Request) error {
+	if err := validateKey(0, key); err != nil {
+		return err
+	}
+	return validateRequest(0, r)
+}
+
+func validateRequest(i int, r algorithm.Request) error {
+	if r.Cost < 0 {
+		return &InputError{i, "Request.Cost", strconv.FormatInt(r.Cost, 10), "0 or more"}
+	}
+	if r.MaxDelay < 0 {
+		return &InputError{i, "Request.MaxDelay", r.MaxDelay.String(), "0 or more"}
+	}
+	return nil
+}
+
+func validateKey(i int, key string) error {
+	if key == "" {
+		return &InputError{i, "Slot.Key", `""`, "at least one byte"}
+	}
+	return nil
+}
+
+func validateSlot(i int, s *Slot) error {
+	if err := validateKey(i, s.Key); err != nil {
+		return err
+	}
+	return ValidateLimit(i, s.Algorithm)
 }
 
 // distinct refuses the same identity twice. Few slots are compared in pairs, which

@@ -90,7 +90,7 @@ func TestKindIsShortAndPlain(t *testing.T) {
 		"": false, strings.Repeat("k", 65): false, "Gcra": false, "a b": false, "a:b": false, "a_b": false, "é": false,
 		"a\x00": false, "`": false, "{": false, "@": false, ",": false, ";": false,
 	} {
-		if err := store.ValidateLimit(named(kind)); (err == nil) != good || err != nil && !errors.Is(err, store.ErrInvalid) {
+		if err := store.ValidateLimit(-1, named(kind)); (err == nil) != good || err != nil && !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("kind %q: %v", kind, err)
 		}
 	}
@@ -99,11 +99,11 @@ func TestKindIsShortAndPlain(t *testing.T) {
 func TestValidateLimitRefusesNilInAnyForm(t *testing.T) {
 	var gcra *algorithm.GCRA // as after a constructor whose error was ignored
 	for _, a := range []algorithm.Algorithm{nil, gcra} {
-		if err := store.ValidateLimit(a); !errors.Is(err, store.ErrInvalid) {
+		if err := store.ValidateLimit(-1, a); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%T: got %v", a, err)
 		}
 	}
-	if err := store.ValidateLimit(perSecond); err != nil {
+	if err := store.ValidateLimit(-1, perSecond); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,9 @@ import (
 // call on. A hook decides itself whether to call next, once or not at all, and with
 // the ops that it was given; it keeps the contract of the method of Store that it
 // stands for: without an error every Outcome is written, and committed reports
-// whether all of them are Allowed. Hooks are called concurrently.
+// whether all of them are Allowed. Hooks are called with what Validate and
+// ValidateSlots accept only; what they refuse is refused before. They are called
+// concurrently.
 type Hooks struct {
 	// Apply stands around every decision that may charge: Store.Apply, the Apply of
 	// a Bound (as one op), and both with a time-out.
@@ -24,7 +26,8 @@ type Hooks struct {
 	// Close is called after the wrapped store was closed, each time.
 	Close func() error
 	// IO reports that a hook waits for something outside the process: the wrapped
-	// store then needs a time-out even where the inner one needs none.
+	// store then needs a time-out even where the inner one needs none. It has no
+	// Within then: the time-out has to end the hook too, through its context.
 	IO bool
 }
 
@@ -38,7 +41,7 @@ type PeekFunc func(ctx context.Context, ops []Op) (at algorithm.Instant, err err
 // call through h. Decorators nest: the outermost is called first. inner must not be
 // nil, and is closed by the Close of the decorator.
 //
-// The decorator allocates nothing; a call costs what its hook costs.
+// The decorator allocates nothing; a call costs what its hook and Validate cost.
 func Wrap(inner Store, h Hooks) Store {
 	return &wrapped{inner: inner, features: FeaturesOf(inner), hooks: h, apply: inner.Apply, peek: inner.Peek, reset: inner.Reset}
 }
@@ -62,6 +65,9 @@ func (w *wrapped) Apply(ctx context.Context, ops []Op) (at algorithm.Instant, co
 	if w.hooks.Apply == nil {
 		return w.apply(ctx, ops)
 	}
+	if err := Validate(ops); err != nil {
+		return 0, false, err
+	}
 	return w.hooks.Apply(ctx, ops, w.apply)
 }
 
@@ -70,6 +76,9 @@ func (w *wrapped) Peek(ctx context.Context, ops []Op) (at algorithm.Instant, err
 	if w.hooks.Peek == nil {
 		return w.peek(ctx, ops)
 	}
+	if err := Validate(ops); err != nil {
+		return 0, err
+	}
 	return w.hooks.Peek(ctx, ops, w.peek)
 }
 
@@ -77,6 +86,9 @@ func (w *wrapped) Peek(ctx context.Context, ops []Op) (at algorithm.Instant, err
 func (w *wrapped) Reset(ctx context.Context, slots []Slot) error {
 	if w.hooks.Reset == nil {
 		return w.reset(ctx, slots)
+	}
+	if err := ValidateSlots(slots); err != nil {
+		return err
 	}
 	return w.hooks.Reset(ctx, slots, w.reset)
 }
@@ -98,7 +110,7 @@ func (w *wrapped) Features() Features {
 	if w.features.Bind != nil {
 		f.Bind = w.bind
 	}
-	if w.features.Within != nil {
+	if w.features.Within != nil && !w.hooks.IO {
 		f.Within = func(timeout time.Duration) Store { return Wrap(w.features.Within(timeout), w.hooks) }
 	}
 	return f
@@ -132,6 +144,9 @@ func (b *wrappedBound) Apply(ctx context.Context, key string, r algorithm.Reques
 	if hook == nil {
 		return b.inner.Apply(ctx, key, r)
 	}
+	if err := ValidateRequest(key, r); err != nil {
+		return algorithm.Outcome{}, 0, err
+	}
 	ops := b.take(key, r)
 	defer b.put(ops)
 	at, _, err := hook(ctx, ops[:], b.apply)
@@ -146,6 +161,9 @@ func (b *wrappedBound) Peek(ctx context.Context, key string, r algorithm.Request
 	hook := b.store.hooks.Peek
 	if hook == nil {
 		return b.inner.Peek(ctx, key, r)
+	}
+	if err := ValidateRequest(key, r); err != nil {
+		return algorithm.Outcome{}, 0, err
 	}
 	ops := b.take(key, r)
 	defer b.put(ops)

@@ -181,9 +181,39 @@ func TestWrapKeepsHooksWithATimeout(t *testing.T) {
 	}
 }
 
+// TestHooksThatDoIONeedATimeout: of their own context. One that the inner store watches
+// does not end a hook.
 func TestHooksThatDoIONeedATimeout(t *testing.T) {
 	if store.FeaturesOf(store.Wrap(newMemory(t), store.Hooks{IO: true})).NoIO {
 		t.Error("NoIO in spite of a hook that does I/O")
+	}
+	if store.FeaturesOf(store.Wrap(&withTimeout{Store: newMemory(t)}, store.Hooks{IO: true})).Within != nil {
+		t.Error("Within in spite of a hook that does I/O")
+	}
+}
+
+// TestHooksSeeValidInputOnly: a hook that answers itself must not answer for what no
+// store takes.
+func TestHooksSeeValidInputOnly(t *testing.T) {
+	var seen []string
+	s := noting(newMemory(t), "hook", &seen)
+	bound, err := store.FeaturesOf(s).Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	below, late := algorithm.Request{Cost: -1}, algorithm.Request{Cost: 1, MaxDelay: -1}
+	for name, call := range map[string]func() error{
+		"Apply of nothing":      func() error { _, _, err := s.Apply(ctx, nil); return err },
+		"Peek without a key":    func() error { _, err := s.Peek(ctx, opsFor("")); return err },
+		"Reset without a key":   func() error { return s.Reset(ctx, []store.Slot{{Algorithm: gcra}}) },
+		"Bound.Apply below 0":   func() error { _, _, err := bound.Apply(ctx, "a", below); return err },
+		"Bound.Apply, no key":   func() error { _, _, err := bound.Apply(ctx, "", algorithm.Request{Cost: 1}); return err },
+		"Bound.Peek with delay": func() error { _, _, err := bound.Peek(ctx, "a", late); return err },
+	} {
+		if err := call(); !errors.Is(err, store.ErrInvalid) || len(seen) > 0 {
+			t.Errorf("%s: %v, seen %q", name, err, seen)
+		}
 	}
 }
 
@@ -193,20 +223,62 @@ type shadowing struct {
 	list []int // makes values of the type impossible to compare
 }
 
+// holding is a store whose type can be compared, and whose values sometimes cannot.
+type holding struct {
+	store.Store
+	any
+}
+
+func (h holding) Features() store.Features { return store.Features{Owner: h, NoIO: true} }
+
 func TestFeaturesOfLeavesOutThoseOfAnotherStore(t *testing.T) {
 	inner := newMemory(t)
 	if f := store.FeaturesOf(inner); f.Bind == nil || !f.NoIO {
 		t.Errorf("the store itself has %+v", f)
 	}
 	for name, s := range map[string]store.Store{
-		"an embedding pointer":  &shadowing{Store: inner},
-		"an embedding value":    shadowing{Store: inner},
-		"an embedded interface": struct{ store.Store }{inner},
+		"an embedding pointer":                       &shadowing{Store: inner},
+		"an embedding value":                         shadowing{Store: inner},
+		"an embedded interface":                      struct{ store.Store }{inner},
+		"a value that holds what cannot be compared": holding{inner, []int{1}},
 	} {
 		if f := store.FeaturesOf(s); f.Bind != nil || f.Within != nil || f.NoIO || f.Owner != nil {
 			t.Errorf("%s has the features of what it embeds: %+v", name, f)
 		}
 	}
+}
+
+// TestNameIsClaimedUntilItsLastRelease: also by a limit that was replaced and then
+// built again.
+func TestNameIsClaimedUntilItsLastRelease(t *testing.T) {
+	var names store.Names
+	other := algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(6), 6))
+	claim := func(a algorithm.Algorithm, replaces bool) func() {
+		t.Helper()
+		release, err := names.Claim("l", a, replaces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	refused := func(when string) {
+		t.Helper()
+		if release, err := names.Claim("l", other, false); release != nil || !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: another limit of the name has error %v", when, err)
+		}
+	}
+	first := claim(gcra, false)
+	replaced := claim(other, true)
+	again, twice := claim(gcra, true), claim(gcra, false)
+	first()
+	replaced()
+	refused("a limit with the parameters of the first is released")
+	again()
+	again()
+	refused("one of two is released twice")
+	twice()
+	claim(other, false)()
+	claim(gcra, false)()
 }
 
 func TestSlotIDTellsSlotsApart(t *testing.T) {

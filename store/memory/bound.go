@@ -24,7 +24,7 @@ func (s *Store) Features() store.Features {
 }
 
 func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {
-	if err := store.ValidateLimit(a); err != nil {
+	if err := store.ValidateLimit(-1, a); err != nil {
 		return nil, err
 	}
 	if s.closed.Load() {
@@ -89,10 +89,7 @@ func (b *bound) Peek(ctx context.Context, key string, r algorithm.Request) (algo
 
 func (b *bound) check(ctx context.Context, key string, r algorithm.Request) error {
 	if key == "" || r.Cost < 0 || r.MaxDelay < 0 {
-		if err := store.ValidateKey(0, key); err != nil {
-			return err
-		}
-		return store.ValidateRequest(0, r)
+		return store.ValidateRequest(key, r)
 	}
 	return b.store.open(ctx)
 }
