@@ -16,7 +16,7 @@ import (
 // Only a store that is unavailable, does not answer in time, does not know the
 // outcome, sees too much contention or is full fails in this sense. Everything
 // else stays an error in every mode: the caller's own context, invalid input, keys
-// in different hash slots, a corrupt state, a store that was closed.
+// on different nodes, a corrupt state, a store that was closed.
 type FailureMode int
 
 const (

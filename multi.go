@@ -112,7 +112,10 @@ func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, r *Re
 		return
 	}
 	for i := range asks {
-		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Cost: asks[i].Cost, Err: err, Took: took}
+		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Err: err, Took: took}
+		if kind != KindReset {
+			seen.Cost = asks[i].Cost
+		}
 		if r != nil && i < len(r.Decisions) {
 			seen.Allowed, seen.Decision = r.Allowed, r.Decisions[i]
 		}

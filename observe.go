@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/nilcheck"
 )
 
 // Observer sees decisions and errors, and cannot change them. It is called on the
@@ -27,7 +28,7 @@ type Observation struct {
 	// Limit is the name of the limit, and Key whom it was about. Keys are often
 	// personal data: think before writing them down.
 	Limit, Key string
-	// Cost is what was asked for.
+	// Cost is what was asked for; 0 for a Reset.
 	Cost int64
 	// Allowed reports whether the call was allowed: every limit that it asked has
 	// admitted its cost, and each was charged unless it was a look.
@@ -64,10 +65,10 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Observers returns an Observer that calls each of all in turn. nil ones are left
-// out; it returns nil where none is left, and the one where one is.
+// Observers returns an Observer that calls each of all in turn. nil and nil pointers are
+// left out; it returns nil where none is left, and the one where one is.
 func Observers(all ...Observer) Observer {
-	all = slices.DeleteFunc(slices.Clone(all), func(o Observer) bool { return o == nil })
+	all = slices.DeleteFunc(slices.Clone(all), func(o Observer) bool { return nilcheck.IsNil(o) })
 	switch len(all) {
 	case 0:
 		return nil

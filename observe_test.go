@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -170,5 +171,73 @@ func TestObserversCombine(t *testing.T) {
 	weir.Observers(first, nil, second).Observe(background, weir.Observation{})
 	if a != 2 || b != 1 {
 		t.Errorf("called %d and %d times, want 2 and 1", a, b)
+	}
+}
+
+// TestObserverSeesTheLimitKeyAndCostOfEachAsk: and the decision about it.
+func TestObserverSeesTheLimitKeyAndCostOfEachAsk(t *testing.T) {
+	type seen struct {
+		Kind      string
+		Limit     string
+		Key       string
+		Cost      int64
+		Allowed   bool
+		Remaining int64
+		Invalid   bool
+	}
+	var all []seen
+	opts := &weir.Options{Observer: observerFunc(func(o weir.Observation) {
+		all = append(all, seen{o.Kind.String(), o.Limit, o.Key, o.Cost, o.Decision.Allowed, o.Decision.Remaining, errors.Is(o.Err, store.ErrInvalid)})
+	})}
+	s := newMemory(t, nil)
+	limit := weir.Must(weir.ParseLimit("l", "gcra:5/1h"))
+	other := weir.Must(weir.ParseLimit("m", "fixed-window:9/24h"))
+	l, m := weir.Must(weir.New(s, limit, opts)), weir.Must(weir.NewMultiLimiter(s, opts))
+	a, b := limit.ForN("k", 2), other.For("j")
+	for _, c := range []struct {
+		verb string
+		call func() error
+		want []seen
+	}{
+		{"AllowN", func() error { _, err := l.AllowN(background, "k", 2); return err }, []seen{{"take", "l", "k", 2, true, 3, false}}},
+		{"PeekN", func() error { _, err := l.PeekN(background, "k", 4); return err }, []seen{{"peek", "l", "k", 4, false, 3, false}}},
+		{"WaitN", func() error { _, err := l.WaitN(background, "k", 1); return err }, []seen{{"wait", "l", "k", 1, true, 2, false}}},
+		{"WaitN below 0", func() error { _, err := l.WaitN(background, "k", -1); return err }, []seen{{"wait", "l", "k", -1, false, 0, true}}},
+		{"Wait without a key", func() error { _, err := l.Wait(background, ""); return err }, []seen{{"wait", "l", "", 1, false, 0, true}}},
+		{"Reset", func() error { return l.Reset(background, "k") }, []seen{{"reset", "l", "k", 0, false, 0, false}}},
+		{"Take", func() error { _, err := m.Take(background, a, b); return err },
+			[]seen{{"take", "l", "k", 2, true, 3, false}, {"take", "m", "j", 1, true, 8, false}}},
+		{"MultiLimiter.Peek", func() error { _, err := m.Peek(background, b, a); return err },
+			[]seen{{"peek", "m", "j", 1, true, 7, false}, {"peek", "l", "k", 2, true, 1, false}}},
+		{"MultiLimiter.Wait", func() error { _, err := m.Wait(background, b); return err }, []seen{{"wait", "m", "j", 1, true, 7, false}}},
+		{"MultiLimiter.Wait below 0", func() error { _, err := m.Wait(background, b, limit.ForN("k", -1)); return err },
+			[]seen{{"wait", "m", "j", 1, false, 0, true}, {"wait", "l", "k", -1, false, 0, true}}},
+		{"MultiLimiter.Reset", func() error { return m.Reset(background, a, b) },
+			[]seen{{"reset", "l", "k", 0, false, 0, false}, {"reset", "m", "j", 0, false, 0, false}}},
+	} {
+		all = nil
+		err := c.call()
+		if invalid := c.want[0].Invalid; errors.Is(err, store.ErrInvalid) != invalid || (err != nil) != invalid {
+			t.Errorf("%s: %v", c.verb, err)
+		}
+		if diff := cmp.Diff(c.want, all); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.verb, diff)
+		}
+	}
+}
+
+func TestObserversLeavesOutNilInAnyForm(t *testing.T) {
+	var none observerFunc
+	if got := weir.Observers(nil, none); got != nil {
+		t.Errorf("of none: %v", got)
+	}
+	calls := 0
+	count := observerFunc(func(weir.Observation) { calls++ })
+	for n, o := range []weir.Observer{weir.Observers(none, count, nil), weir.Observers(count, none, count)} {
+		calls = 0
+		o.Observe(background, weir.Observation{})
+		if calls != n+1 {
+			t.Errorf("%d observers were called %d times", n+1, calls)
+		}
 	}
 }

@@ -47,8 +47,11 @@ func (q *queues) join(ctx context.Context, closed <-chan struct{}, id store.Slot
 	q.enter(w, id)
 	var err error
 	select {
-	case <-w.turn:
-		if err = ctx.Err(); err == nil { // else it ended as the turn came
+	case <-w.turn: // ctx or the limiter may have ended as it came
+		if err = ctx.Err(); err == nil && isClosed(closed) {
+			err = store.ErrClosed
+		}
+		if err == nil {
 			return w, nil
 		}
 	case <-w.late:
@@ -168,7 +171,7 @@ func (w *waiter) tooLate(until time.Time) bool {
 	return !w.deadline.IsZero() && w.deadline.Before(until)
 }
 
-func isClosed(c chan struct{}) bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

@@ -13,7 +13,7 @@ import (
 
 // WaitError says why a Wait ended early. It matches the error of the context where
 // waiting would have outlasted it (context.DeadlineExceeded) or where it ended, and
-// ErrNeverAdmitted or ErrQueueFull where those are why.
+// ErrNeverAdmitted, ErrQueueFull or ErrMaxDelay where those are why.
 type WaitError struct {
 	// Decision is the last answer of the limit, of the binding one where there are
 	// several; zero if no limit was asked, as where the turn of a caller behind others
@@ -34,6 +34,8 @@ var (
 	ErrNeverAdmitted = errors.New("the cost exceeds the limit")
 	// ErrQueueFull: the leaky bucket holds as much as it can.
 	ErrQueueFull = errors.New("the queue is full")
+	// ErrMaxDelay: the leaky bucket has room, but the Delay would exceed Ask.MaxDelay.
+	ErrMaxDelay = errors.New("the delay exceeds the maximum of the ask")
 )
 
 // Wait is WaitN for one unit.
@@ -168,7 +170,7 @@ func queueError(d Decision, cost int64) error {
 // key and limit that they name, and ask when they are the first in all of theirs. A
 // limit that is an algorithm.Queue, as the leaky bucket is, has no such queue: its
 // Delay is waited for in the end, and where it is full or its turn would come after
-// the deadline of ctx, Wait returns immediately.
+// the deadline of ctx or the MaxDelay of its Ask, Wait returns immediately.
 func (m *MultiLimiter) Wait(ctx context.Context, asks ...Ask) (Result, error) {
 	if m.observer == nil {
 		return m.wait(ctx, asks)
@@ -195,7 +197,6 @@ func (m *MultiLimiter) wait(ctx context.Context, asks []Ask) (Result, error) {
 		return Result{}, &WaitError{Cause: err}
 	}
 	r, err := m.waitTurn(ctx, asks, ops, mine)
-	m.queues.leaveAll(mine) // before the Delay: who is behind may ask
 	if err != nil || !r.Allowed {
 		return r, err
 	}
@@ -221,8 +222,10 @@ func waitingFor(ops []store.Op) (ids []store.SlotID) {
 	return ids
 }
 
-// waitTurn asks until the limits admit, or cannot.
+// waitTurn asks until the limits admit, or cannot. It leaves the queues also where a store
+// panics, and before the Delay: the next waiters may ask meanwhile.
 func (m *MultiLimiter) waitTurn(ctx context.Context, asks []Ask, ops []store.Op, mine []*waiter) (Result, error) {
+	defer m.queues.leaveAll(mine)
 	for {
 		for i := range ops {
 			if left := timeLeft(ctx); left > 0 && isQueue(ops[i].Algorithm) && ops[i].Request.Cost > 0 {
@@ -239,7 +242,11 @@ func (m *MultiLimiter) waitTurn(ctx context.Context, asks []Ask, ops []store.Op,
 		}
 		for i, d := range r.Decisions {
 			if !d.Allowed && (isQueue(ops[i].Algorithm) || d.RetryAfter == Never) {
-				return r, &WaitError{d, queueError(d, ops[i].Request.Cost)}
+				err := queueError(d, ops[i].Request.Cost)
+				if err == errTooLate && ops[i].Request.MaxDelay == asks[i].MaxDelay {
+					err = ErrMaxDelay
+				}
+				return r, &WaitError{d, err}
 			}
 		}
 		if err := m.queues.sleep(ctx, m.done, r.RetryAfter, mine...); err != nil {

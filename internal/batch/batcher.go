@@ -38,7 +38,7 @@ type Group[T any] struct {
 	sent  bool
 }
 
-// Init makes a group one of so many keys, which waits nowhere.
+// Init makes g a group with this number of keys that is in no queue.
 func (g *Group[T]) Init(keys int) { g.keys, g.queue, g.sent = keys, nil, false }
 
 // Sent reports whether the group has left in a call.
