@@ -44,7 +44,7 @@ func TestSeventhAlgorithmTouchesFivePlaces(t *testing.T) {
 	c.write(docs, c.read(filepath.Join(root, docs))+section)
 	c.run("go", "generate", "./algorithm", "./internal/oracle", "./store/script")
 	c.run("go", "test", "-run", "TestCoverageTablesAreCurrent|TestFirstFailure|TestEachBrokenStore", "./conformance", "-update") // pages that tests write
-	c.run("go", "test", "./internal/architecture", "-update") // exported names, whose reasons follow from the kind
+	c.run("go", "test", "./internal/architecture", "-update")                                                                    // exported names, whose reasons follow from the kind
 	c.run("go", "test", "./internal/architecture")
 	c.mustHaveChangedOnly()
 
