@@ -16,7 +16,7 @@ const Never = algorithm.Never
 type Decision struct {
 	// Allowed reports whether the cost was admitted, and so charged.
 	Allowed bool
-	// Limit is the capacity: the most that a fresh key admits at once.
+	// Limit is the capacity: the most that a fresh key admits at one instant.
 	Limit int64
 	// Remaining is the largest cost that would be admitted right after this
 	// decision, from 0 to Limit.
@@ -30,7 +30,7 @@ type Decision struct {
 	// never been used.
 	ResetAfter time.Duration
 	// Delay is how long an admitted caller of a leaky bucket must wait before
-	// it starts; 0 for the other algorithms. Peek tells how long a unit would
+	// it starts; 0 for the other algorithms. A Peek has the Delay that a unit would
 	// wait.
 	Delay time.Duration
 	// At is the instant of the decision on the store's clock, in UTC. It is
@@ -44,7 +44,8 @@ type Decision struct {
 }
 
 // ResetAt is the instant at which the key acts as if it had never been used: At and
-// ResetAfter. It is the zero Time where At is.
+// ResetAfter. It is the zero Time where At is, and where ResetAfter is Never, which a
+// user's own algorithm may say.
 func (d Decision) ResetAt() time.Time { return d.after(d.ResetAfter) }
 
 // RetryAt is the instant from which the same request is admitted if nobody else

@@ -101,20 +101,20 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, 
 	return d, err
 }
 
-// Peek tells how the key stands: Remaining is what it could take now. It
+// Peek looks at the key: Remaining is what it could take now. It
 // changes nothing and is always Allowed.
 func (l *Limiter) Peek(ctx context.Context, key string) (d Decision, err error) {
 	err = l.ask(ctx, KindPeek, key, algorithm.Request{}, &d)
 	return d, err
 }
 
-// PeekN tells what AllowN would answer now, and changes nothing.
+// PeekN returns what AllowN would answer now, and changes nothing.
 func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, err error) {
 	err = l.ask(ctx, KindPeek, key, algorithm.Request{Cost: n}, &d)
 	return d, err
 }
 
-// take is ask on the path that matters: nobody observes, and the store has a
+// take is ask on the path that matters: there is no Observer, and the store has a
 // Bound. It writes the answer to where the caller wants it, since to copy a
 // Decision from function to function costs as much as to make it.
 func (l *Limiter) take(ctx context.Context, key string, r algorithm.Request, d *Decision) error {

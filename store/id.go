@@ -13,7 +13,7 @@ func (s *Slot) ID() SlotID {
 }
 
 // Compare orders IDs: it is below 0 where a comes before b, 0 where they are one, and
-// above 0 where a comes behind b. Whoever waits for several slots takes them in this
+// above 0 where a comes behind b. Callers that wait for several slots take them in this
 // order, so that no two wait for each other.
 func (a SlotID) Compare(b SlotID) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit, b.Limit), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Identity, b.Identity))

@@ -74,7 +74,7 @@ type Store interface {
 	Close() error
 }
 
-// Clock tells the time. Stores that take one cut its readings down to whole
+// Clock is a source of time. Stores that take one cut its readings down to whole
 // microseconds and answer with an error where a reading lies outside
 // [algorithm.InstantOf]. It must be safe for concurrent use.
 type Clock interface {

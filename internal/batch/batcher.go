@@ -9,15 +9,15 @@ package batch
 // Groups wait in queues, one for each tag; only groups of one queue share a call. A
 // group that arrives while its queue may make a call leaves immediately, alone. Groups
 // that arrive while calls are in flight wait, and leave together with the next one:
-// nobody waits for a timer. Groups of a queue leave in the order in which they came,
-// and queues take turns.
+// there is no timer. Groups of a queue leave in the order in which they came, and
+// queues take turns.
 //
 // An event is Enqueue, Cancel or Done; after each, Next returns the calls to make now.
 type Batcher[T any] struct {
 	limits   Limits
-	queues   map[string]*queue[T] // those with something to do
-	ready    list[*queue[T]]      // those that may make a call
-	spare    []*queue[T]          // those to be used again
+	queues   map[string]*queue[T] // with a group or a call
+	ready    list[*queue[T]]      // queues that may make a call
+	spare    []*queue[T]          // queues to be used again
 	inFlight int
 	waiting  int
 }
@@ -44,7 +44,7 @@ func (g *Group[T]) Init(keys int) { g.keys, g.queue, g.sent = keys, nil, false }
 // Sent reports whether the group has left in a call.
 func (g *Group[T]) Sent() bool { return g.sent }
 
-// Call is groups that travel together.
+// Call is the groups that share a call to the server.
 type Call[T any] struct {
 	Groups []*Group[T]
 	queue  *queue[T]
@@ -120,7 +120,7 @@ func (b *Batcher[T]) Cancel(g *Group[T]) bool {
 	return true
 }
 
-// Drain takes out and returns all the groups that wait: those of one queue in the
+// Drain takes out and returns all the groups that wait; groups of one queue are in the
 // order in which they came.
 func (b *Batcher[T]) Drain() (all []*Group[T]) {
 	for _, q := range b.queues {
@@ -145,8 +145,8 @@ func (b *Batcher[T]) takeOut(g *Group[T]) {
 	b.waiting--
 }
 
-// update puts a queue where it belongs: among those that may make a call, or away
-// where there is nothing left to do. There are as many queues as keys, so none is kept
+// update puts a queue where it belongs: among the queues that may make a call, or away
+// where it has no group and no call. There are as many queues as keys, so none is kept
 // but the one without a tag.
 func (b *Batcher[T]) update(q *queue[T]) {
 	_, waits := q.waiting.first()
