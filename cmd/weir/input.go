@@ -15,17 +15,17 @@ import (
 
 // traceFlags say what is replayed and how it is read; the commands share them.
 type traceFlags struct {
-	Trace      string  `arg:"" help:"The trace: a file, or - for standard input; gzip is unpacked."`
-	Store      string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
-	Prefix     *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
-	Format     string  `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
-	LogFormat  string  `placeholder:"TEXT" help:"The log_format of nginx or the LogFormat of Apache that the log is written in, as it stands in their configuration."`
-	Envelope   string  `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
-	Key        string  `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
-	TimeColumn string  `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
-	TimeUnit   string  `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
-	CostColumn string  `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
-	Sort       bool    `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
+	Trace      []string `arg:"" help:"The trace: files or patterns such as 'access.log*', or - for standard input; gzip is unpacked. Several files are merged by time."`
+	Store      string   `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
+	Prefix     *string  `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
+	Format     string   `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
+	LogFormat  string   `placeholder:"TEXT" help:"The log_format of nginx or the LogFormat of Apache that the log is written in, as it stands in their configuration."`
+	Envelope   string   `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
+	Key        string   `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
+	TimeColumn string   `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
+	TimeUnit   string   `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
+	CostColumn string   `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
+	Sort       bool     `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
 var flagVars = map[string]string{
@@ -41,9 +41,11 @@ replay writes on a server is removed at its end.
 
 Time comes from the trace, not from the clock. A JSON Lines event is
   {"at_us":1700000000000000,"key":"user:1","cost":1}
-Lines that cannot be used are counted and shown; they do not change the exit status.
+Lines that cannot be used are counted and shown; where no line can be used the exit status
+is 2.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Exit status: 0 done, 2 wrong usage or a trace that cannot be used, 3 something outside
+failed, such as a server, 130 interrupted.
 `
 
 // specHelp lists the specs of all algorithms.
@@ -68,7 +70,7 @@ or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own cl
 
 // input is an opened trace.
 type input struct {
-	source   *source
+	files    *inputs
 	reader   *trace.Reader
 	events   *trace.Ahead
 	key      string
@@ -85,28 +87,22 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 	if err != nil {
 		return nil, err
 	}
-	src, err := openSource(ctx, f.Trace, s.in)
+	files, err := newInputs(f.Trace, s, outputs)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range outputs {
-		if err := src.checkOutput(o, s.out); err != nil {
-			return nil, errors.Join(err, src.Close())
-		}
-	}
-	reader, err := trace.Open(src, &trace.Options{
+	reader, err := trace.OpenAll(files.open(ctx), &trace.Options{
 		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {
 		err = usageError{errors.New(flagOf(option))}
-	} else if err != nil {
-		err = fmt.Errorf("%s: %w", src.name, err)
 	}
 	if err != nil {
-		return nil, errors.Join(err, src.Close())
+		files.stop()
+		return nil, err
 	}
-	return &input{src, reader, trace.NewAhead(reader), f.Key, on}, nil
+	return &input{files, reader, trace.NewAhead(reader), f.Key, on}, nil
 }
 
 // flagOf returns the text of an OptionError with the flag in front instead of
@@ -118,7 +114,8 @@ func flagOf(err trace.OptionError) string {
 
 // Close ends the reading and removes what it left on the disk.
 func (in *input) Close() error {
-	return errors.Join(in.source.Close(), in.events.Close())
+	in.files.stop()
+	return in.events.Close()
 }
 
 // each calls do for every event of the trace, at the time of the event.
@@ -145,7 +142,7 @@ func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Even
 func (f *traceFlags) source(in *input) report.Source {
 	counts := in.reader.Counts()
 	r := report.Source{
-		Trace: f.Trace, Format: in.reader.Format(), Store: in.endpoint.shown,
+		Trace: in.files.shown(), Format: in.reader.Format(), Store: in.endpoint.shown,
 		Lines: counts.Lines, Empty: counts.Skipped, Headers: counts.Headers,
 		OutOfOrder: counts.OutOfOrder, Sorted: in.reader.Sorted(),
 		BadLines: []report.BadLine{},
@@ -164,12 +161,35 @@ func (f *traceFlags) source(in *input) report.Source {
 	var first []trace.BadLine
 	r.Bad, first = in.reader.Bad()
 	for _, b := range first {
-		r.BadLines = append(r.BadLines, report.BadLine{Line: b.Number, Reason: b.Reason, Text: b.Text})
+		r.BadLines = append(r.BadLines, report.BadLine{File: b.Input, Line: b.Number, Reason: b.Reason, Text: b.Text})
 	}
-	if misfit, found := in.reader.Misfit(); found {
-		r.Misfit = misfit.String()
+	warnings := in.reader.Warnings()
+	if counts.Lines == counts.Skipped {
+		warnings = append(warnings, "the trace is empty")
 	}
+	r.Misfit = strings.Join(warnings, "; ")
 	return r
+}
+
+// usable returns an error where no line of the trace can be used, which says what may read it.
+func (in *input) usable() error {
+	unusable := in.reader.Unusable()
+	if len(unusable) == 0 {
+		return nil
+	}
+	misfit, found := in.reader.Misfit()
+	err := fmt.Errorf("%s: no line can be used as %s", strings.Join(unusable, ", "), in.reader.Format())
+	if found && misfit.Events == 0 {
+		err = fmt.Errorf("%s: %v", strings.Join(unusable, ", "), misfit)
+	}
+	flag := "--" + strings.ReplaceAll(misfit.Option, " ", "-")
+	switch {
+	case found && misfit.Value != "":
+		err = fmt.Errorf("%w: try %s %s", err, flag, misfit.Value)
+	case found && misfit.Option == "log format":
+		err = fmt.Errorf("%w: try %s with the log_format of nginx or the LogFormat of Apache that the log is written in", err, flag)
+	}
+	return inputError{err}
 }
 
 // again is the command line that decides the trace again, without its outputs and without
@@ -198,10 +218,13 @@ func (f *traceFlags) again(command string, limits []string, in *input) string {
 	if f.Sort {
 		words = append(words, "--sort")
 	}
-	if strings.HasPrefix(f.Trace, "-") && f.Trace != "-" {
-		words = append(words, "--")
+	for _, name := range in.files.names {
+		if strings.HasPrefix(name, "-") && name != "-" {
+			words = append(words, "--")
+			break
+		}
 	}
-	return shellLine(append(words, f.Trace)...)
+	return shellLine(append(words, in.files.names...)...)
 }
 
 // traceClock shows the time of the current event.

@@ -4,24 +4,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-)
-
-// Exit statuses.
-const (
-	exitOK          = 0
-	exitFailed      = 1 // something outside went wrong, such as a file, or a check failed
-	exitUsage       = 2 // the command line was wrong; nothing was done
-	exitInterrupted = 130
 )
 
 // cli is the command line: a field for each command.
@@ -31,6 +22,12 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Check that a server decides as the algorithms say, with the suite for stores."`
 	Sim     simCommand     `cmd:"" help:"Simulate traffic, faults and clocks, and check every decision."`
 	Version versionFlag    `help:"Print the version and exit." short:"V"`
+
+	// The two that people try first. They are read as flags.
+	HelpCommand struct {
+		Command string `arg:"" optional:""`
+	} `cmd:"" name:"help" help:"Show the help of a command."`
+	VersionCommand struct{} `cmd:"" name:"version" help:"Print the version."`
 }
 
 func main() {
@@ -74,7 +71,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	if err != nil {
 		return fail(errs, err)
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(asFlags(args))
 	if err != nil {
 		return misuse(errs, err)
 	}
@@ -84,31 +81,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return exitOK
 }
 
-// usageError is a mistake in the command line that the parser cannot see.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func misuse(errs io.Writer, err error) int {
-	fmt.Fprintf(errs, "weir: %v\nTry 'weir --help' or 'weir COMMAND --help'.\n", err)
-	return exitUsage
-}
-
-func fail(errs io.Writer, err error) int {
-	if usage := (usageError{}); errors.As(err, &usage) {
-		return misuse(errs, err)
+// asFlags writes weir help COMMAND as weir COMMAND --help, and weir version as weir --version.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) > 0 && args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case len(args) == 1 && args[0] == "version":
+		return []string{"--version"}
 	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(errs, "weir: interrupted")
-		left := (*leftError)(nil)
-		if !errors.As(err, &left) {
-			return exitInterrupted
-		}
-		err = left
-	}
-	// A line for each of several errors that were joined.
-	fmt.Fprintf(errs, "weir: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nweir: "))
-	return exitFailed
+	return args
 }
 
 // versionFlag prints the version of the module, or of the commit it was built from.

@@ -79,12 +79,7 @@ func showProgress(errs io.Writer, in *input) *progress {
 	if terminal(errs) == nil {
 		return nil
 	}
-	total := int64(-1)
-	if in.source.file != nil {
-		if info, err := in.source.file.Stat(); err == nil && info.Mode().IsRegular() {
-			total = info.Size()
-		}
-	}
+	total := in.files.size
 	return startProgress(errs, total, func(bar *progressbar.ProgressBar) {
 		if n := in.reader.BytesRead(); total < 0 || n < total {
 			_ = bar.Set64(n)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,10 +106,10 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 	again := c.again(command, c.Limit, in)
 	if command == "replay" {
 		r := deciders.collected.Replay(c.source(in))
-		return files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags))
+		return cmp.Or(files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags)), in.usable())
 	}
 	r := deciders.collected.Comparison(c.source(in))
-	return files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags))
+	return cmp.Or(files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags)), in.usable())
 }
 
 // deciders are the limits of a replay, and what they decided.

@@ -167,7 +167,11 @@ func TestEmptyTraceIsReported(t *testing.T) {
 }
 
 func TestTraceOfBadLinesOnlyIsReported(t *testing.T) {
-	got := replayed(t, `{"at_us":1,"key":""}`+"\n{}\n", "--limit", "gcra:1/1s")
+	result := startWith(`{"at_us":1,"key":""}`+"\n{}\n", "replay", "-", "--limit", "gcra:1/1s")
+	if result.status != exitUsage || result.err != "weir: standard input: no line can be used as jsonl; line 1: key is empty\n" {
+		t.Errorf("status %d, %s", result.status, result.err)
+	}
+	got := result.out
 	want := `trace     - (jsonl)
 limit     gcra:1/1s for each key, on memory://
 events    0 requests in 2 lines

@@ -46,8 +46,9 @@ run in a world of its own with its own time. The same scenario gives the same by
 ` + urlHelp + `
 What is written on a server begins with weir-sim: and something random, and is removed.
 
-Exit status: 0 done and all is well, 1 a rule was violated, an expectation was missed, a
-server differs from memory, or something failed, 2 wrong usage, 130 interrupted.
+Exit status: 0 done and all is well, 1 a rule was violated, an expectation was missed or a
+server differs from memory, 2 wrong usage or a scenario that cannot be read, 3 something
+outside failed, such as a server, 130 interrupted.
 
 Examples: weir sim --list
           weir sim flash-crowd --limit gcra:100/1s --limit sliding-log:100/1s
@@ -208,7 +209,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 // verdict is the error that the command ends with; nil where all is well.
 func verdict(r *report.Simulation) error {
 	if wrong := r.Wrong(); wrong != nil {
-		return errors.New(r.Scenario + ": " + strings.Join(wrong, ", "))
+		return answerError{errors.New(r.Scenario + ": " + strings.Join(wrong, ", "))}
 	}
 	return nil
 }

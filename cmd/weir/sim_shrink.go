@@ -27,7 +27,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	}
 	failed := report.Failed(results)
 	if failed == nil {
-		return fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)
+		return answerError{fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)}
 	}
 	var tried, kept atomic.Int64
 	shown := startProgress(s.err, -1, func(bar *progressbar.ProgressBar) {

@@ -92,7 +92,7 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.name, err)
+		return inputError{fmt.Errorf("%s: %w", in.name, err)}
 	}
 	src.words = wordsFor(name)
 	if name == "-" {
@@ -207,7 +207,7 @@ func (c *simCommand) print(w io.Writer, src *simSource) error {
 func (src *simSource) save(s *scenario.Scenario, name string) error {
 	for _, file := range src.named() {
 		if sameFile(name, filepath.Join(filepath.Dir(src.file), file)) {
-			return fmt.Errorf("%q is a file that the scenario names: must be another file", name)
+			return inputError{fmt.Errorf("%q is a file that the scenario names: must be another file", name)}
 		}
 	}
 	text, err := s.YAML()

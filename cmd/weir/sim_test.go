@@ -37,7 +37,7 @@ func TestSimShowsTwoLimitsSideBySide(t *testing.T) {
 
 func TestSimShowsAMissedExpectationAndWhatToDo(t *testing.T) {
 	got := start("sim", missedScenario)
-	if want := "weir: missed: 1 expectation missed\n"; got.status != exitFailed || got.err != want {
+	if want := "weir: missed: 1 expectation missed\n"; got.status != exitNo || got.err != want {
 		t.Errorf("status %d, error %q, want %q", got.status, got.err, want)
 	}
 	wantGolden(t, "sim-missed.golden", got.out)
@@ -211,7 +211,7 @@ func TestSimFindsFilesBesideTheScenario(t *testing.T) {
 	text := "name: counts\nduration: 3s\nlimits: [{name: a, spec: 'gcra:1/1s'}]\ntraffic: [{name: t, process: {kind: counts, file: per-second.txt, step: 1s}}]\n"
 	file := filepath.Join(dir, "s.yaml")
 	write(t, file, text)
-	if got := start("sim", file); got.status != exitFailed || !strings.Contains(got.err, "per-second.txt") {
+	if got := start("sim", file); got.status != exitUsage || !strings.Contains(got.err, "per-second.txt") {
 		t.Errorf("without the file: status %d, %s", got.status, got.err)
 	}
 	write(t, filepath.Join(dir, "per-second.txt"), "0\n0\n3\n")

@@ -217,7 +217,7 @@ expect: [{metric: denied, max: 3000}]
 	}
 	write(t, "s.yaml", strings.Replace(read(t, "s.yaml"), "3000", "3", 1))
 	got := start("sim", "s.yaml", "--seeds", "3")
-	if got.status != exitFailed || !strings.Contains(got.out, "saved in s-0.yaml") {
+	if got.status != exitNo || !strings.Contains(got.out, "saved in s-0.yaml") {
 		t.Fatalf("status %d, %s%s", got.status, got.err, got.out)
 	}
 	if out := simulated(t, "s-0.yaml", "--shrink"); !strings.Contains(out, "s-0.shrunk.yaml") {
@@ -227,7 +227,7 @@ expect: [{metric: denied, max: 3000}]
 	if !strings.Contains(small, "file: log") || strings.Contains(small, "other") {
 		t.Error(small)
 	}
-	if got := start("sim", "s-0.shrunk.yaml"); got.status != exitFailed || !strings.Contains(got.out, "MISSED") {
+	if got := start("sim", "s-0.shrunk.yaml"); got.status != exitNo || !strings.Contains(got.out, "MISSED") {
 		t.Errorf("status %d, %s%s", got.status, got.err, got.out)
 	}
 }
@@ -297,7 +297,7 @@ func TestSimRefusesAPipeAsATrace(t *testing.T) {
 	}
 	for _, process := range []string{"{kind: trace, file: pipe}", "{kind: counts, file: pipe}"} {
 		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: "+process+"}]\n")
-		if got := start("sim", "s.yaml"); got.status != exitFailed || !strings.Contains(got.err, "must be a regular file") {
+		if got := start("sim", "s.yaml"); got.status != exitUsage || !strings.Contains(got.err, "must be a regular file") {
 			t.Errorf("%s: status %d, %s", process, got.status, got.err)
 		}
 	}
@@ -311,7 +311,7 @@ func TestSimSavesNoScenarioOverItsTrace(t *testing.T) {
 		write(t, file, log)
 		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:1/1h'}]\ntraffic: [{name: log, process: {kind: trace, file: "+file+", format: jsonl}}]\nexpect: [{metric: denied, max: 0}]\n")
 		got := start(append([]string{"sim", "s.yaml"}, args...)...)
-		if got.status != exitFailed || !strings.Contains(got.err, "is a file that the scenario names") || read(t, file) != log {
+		if got.status != exitUsage || !strings.Contains(got.err, "is a file that the scenario names") || read(t, file) != log {
 			t.Errorf("%s: status %d, %s", file, got.status, got.err)
 		}
 	}

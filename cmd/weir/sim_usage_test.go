@@ -98,11 +98,18 @@ func TestSimFailsWithTheNameOfAFile(t *testing.T) {
 		"no server there": {"good.yaml --store redis://127.0.0.1:1", "redis://127.0.0.1:1: "},
 	} {
 		got := start(append([]string{"sim"}, strings.Fields(c.args)...)...)
-		if got.status != exitFailed || got.out != "" || !strings.Contains(got.err, "weir: ") || !strings.Contains(got.err, c.want) {
+		want := exitFailed
+		switch name {
+		case "no such file", "no such replay", "a directory", "bad line":
+			want = exitUsage
+		case "nothing fails":
+			want = exitNo
+		}
+		if got.status != want || got.out != "" || !strings.Contains(got.err, "weir: ") || !strings.Contains(got.err, c.want) {
 			t.Errorf("%s: status %d, output %q, error %q, want %q", name, got.status, got.out, got.err, c.want)
 		}
 	}
-	if got := startWith("name: s\n", "sim", "-"); got.status != exitFailed || !strings.Contains(got.err, "standard input: scenario: ") {
+	if got := startWith("name: s\n", "sim", "-"); got.status != exitUsage || !strings.Contains(got.err, "standard input: scenario: ") {
 		t.Errorf("standard input: status %d, %s", got.status, got.err)
 	}
 }

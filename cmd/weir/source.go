@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -24,6 +25,9 @@ func openSource(ctx context.Context, name string, in io.Reader) (*source, error)
 		src.file, _ = in.(*os.File)
 	} else {
 		file, err := openPatiently(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = inputError{err}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -76,20 +80,13 @@ func (src *source) Close() error {
 }
 
 // checkOutput makes sure that an output is not the very file that is being read.
-func (src *source) checkOutput(f outputFlag, out io.Writer) error {
-	if src.file == nil || f.name == "" {
+func (src *source) checkOutput(o outputFlag, out io.Writer) error {
+	if src.file == nil {
 		return nil
 	}
-	from, err := src.file.Stat()
-	if err != nil || !from.Mode().IsRegular() {
+	about, err := src.file.Stat()
+	if err != nil || !about.Mode().IsRegular() {
 		return nil
 	}
-	to, err := os.Stat(f.name)
-	if file, is := out.(*os.File); f.name == "-" && is {
-		to, err = file.Stat()
-	}
-	if err == nil && os.SameFile(from, to) {
-		return usageError{fmt.Errorf("%s: %q is the trace itself: must be another file", f.flag, f.name)}
-	}
-	return nil
+	return checkOutput(about, o, out)
 }

@@ -28,7 +28,8 @@ func TestWrongUsageIsRefusedAndDoesNothing(t *testing.T) {
 		"no command":      {nil, []string{`"replay"`}},
 		"other command":   {[]string{"reply"}, []string{"reply"}},
 		"no trace":        {[]string{"replay", "--limit", "gcra:1/1s"}, []string{"<trace>"}},
-		"two traces":      {[]string{"replay", "--limit", "gcra:1/1s", trace, log}, []string{log}},
+		"trace twice":     {[]string{"replay", "--limit", "gcra:1/1s", trace, dir + "/../" + filepath.Base(dir) + "/t.jsonl"}, []string{"is the same file as"}},
+		"no file like it": {[]string{"replay", "--limit", "gcra:1/1s", filepath.Join(dir, "no*.log")}, []string{"no file is like", "no*.log"}},
 		"no limit":        {[]string{"replay", trace}, []string{"--limit=SPEC"}},
 		"limit no spec":   {[]string{"replay", "--limit", "10", trace}, []string{"--limit", `"10"`, "NAME:LIMIT/PERIOD"}},
 		"limit unknown":   {[]string{"replay", "--limit", "x:1/1s", trace}, []string{"--limit", `"x"`, "gcra", "sliding-counter"}},
@@ -104,14 +105,18 @@ func TestFilesThatCannotBeUsedFailWithTheirName(t *testing.T) {
 		want string
 	}{
 		"no such trace":       {[]string{nowhere}, nowhere + ": no such file"},
-		"a directory":         {[]string{dir}, dir + ": is a directory"},
+		"a directory":         {[]string{dir}, dir + `" is a directory: must be files`},
 		"no format":           {[]string{text}, text + ": trace: format: cannot be told"},
 		"decisions nowhere":   {[]string{"--decisions", nowhere, trace}, "--decisions: open " + nowhere},
 		"json nowhere":        {[]string{"--json", nowhere, trace}, "--json: open " + nowhere},
 		"decisions directory": {[]string{"--decisions", dir, trace}, "--decisions: open " + dir},
 	} {
 		got := start(append([]string{"replay", "--limit", "gcra:1/1s"}, c.args...)...)
-		if got.status != exitFailed || got.out != "" || !strings.Contains(got.err, "weir: ") || !strings.Contains(got.err, c.want) {
+		want := exitFailed
+		if c.args[0][0] != '-' { // about the trace
+			want = exitUsage
+		}
+		if got.status != want || got.out != "" || !strings.Contains(got.err, "weir: ") || !strings.Contains(got.err, c.want) {
 			t.Errorf("%s: status %d, output %q, error %q, want %q", name, got.status, got.out, got.err, c.want)
 		}
 	}
@@ -209,7 +214,7 @@ func TestBrokenInputFailsTheReplay(t *testing.T) {
 	var out, errs strings.Builder
 	input := &failing{strings.NewReader(strings.Repeat(oneEvent, 3)), syscall.EIO}
 	status := run(context.Background(), []string{"replay", "--limit", "gcra:1/1s", "--format", "jsonl", "-"}, input, &out, &errs)
-	if want := "weir: trace: read after line 3: input/output error\n"; status != exitFailed || out.String() != "" || errs.String() != want {
+	if want := "weir: standard input: trace: read after line 3: input/output error\n"; status != exitFailed || out.String() != "" || errs.String() != want {
 		t.Errorf("status %d, output %q, error %q, want %q", status, out.String(), errs.String(), want)
 	}
 }
@@ -237,7 +242,7 @@ func TestHelpNamesEveryFlagAndTheStatuses(t *testing.T) {
 	for _, want := range []string{
 		"<trace>", "--limit=SPEC", "--store=URL", "memory://", "unix://[[USER]:PASSWORD@]/PATH[?db=DB]", "valkey-unix://", "--prefix=TEXT", "--format=FORMAT", "auto,jsonl,combined,clf", "--key=FIELD",
 		"host+path, user-agent", "--sort", "--decisions=FILE", "--json=FILE", "gcra:L/P[,burst=N]", "leaky-bucket:L/P[,capacity=N]",
-		`{"at_us":1700000000000000,"key":"user:1","cost":1}`, "0 done, 1 failed, 2 wrong usage, 130 interrupted",
+		`{"at_us":1700000000000000,"key":"user:1","cost":1}`, "0 done, 2 wrong usage or a trace that cannot be used",
 	} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("the help does not say %q:\n%s", want, got.out)

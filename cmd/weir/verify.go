@@ -50,8 +50,8 @@ The checks are those of conformance.TestStore. They give the store a clock that 
 move, and compare its answers with those of the algorithms. All keys have a random
 prefix and are removed; no other key is touched, and no file is written.
 
-Exit status: 0 every check passed or was skipped, 1 a check failed or could not be
-run, 2 wrong usage, 130 interrupted.
+Exit status: 0 every check passed or was skipped, 1 a check failed or the server lacks
+something, 2 wrong usage, 3 the server cannot be reached, 130 interrupted.
 
 Example: weir verify --store redis://127.0.0.1:6379 --quick
 `

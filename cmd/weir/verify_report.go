@@ -123,9 +123,13 @@ func (r *verifyReport) verdict() error {
 	switch {
 	case r.NotRun > 0:
 		why := r.Results[len(r.Results)-1].Reason
-		return fmt.Errorf("%s: %d of %d checks failed, %d not run: %s", r.Store, r.Failed, len(r.Results), r.NotRun, why)
+		err := fmt.Errorf("%s: %d of %d checks failed, %d not run: %s", r.Store, r.Failed, len(r.Results), r.NotRun, why)
+		if r.Failed > 0 {
+			return answerError{err}
+		}
+		return err
 	case r.Failed > 0:
-		return fmt.Errorf("%s: %d of %d checks failed", r.Store, r.Failed, len(r.Results))
+		return answerError{fmt.Errorf("%s: %d of %d checks failed", r.Store, r.Failed, len(r.Results))}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 	redisstore "github.com/weirgo/weir/store/redis"
+	"github.com/weirgo/weir/store/script"
 )
 
 // Whose clock a store reads.
@@ -108,7 +109,11 @@ func (s *serverSubject) check(r *about) error {
 	defer states.Close()
 	found, err := states.Check(s.ctx)
 	if err != nil {
-		return prefixHint(err, s.prefix)
+		err = prefixHint(err, s.prefix)
+		if s.lacks(err) {
+			err = answerError{err}
+		}
+		return err
 	}
 	r.Server = strings.TrimSpace(found.Server + " " + found.Version)
 	r.Warnings = append(r.Warnings, found.Warnings...)
@@ -120,6 +125,15 @@ func (s *serverSubject) check(r *about) error {
 		return err
 	}
 	return s.ctx.Err()
+}
+
+// lacks reports whether an error of Check says that the server, which is there and lets the user in, cannot do what is needed.
+func (s *serverSubject) lacks(err error) bool {
+	if reply := (*script.ServerError)(nil); errors.As(err, &reply) {
+		return reply.Code() == "ERR" || reply.Code() == "NOPERM"
+	}
+	_, failed := s.ask("PING")
+	return failed == nil && errors.Is(err, store.ErrUnavailable)
 }
 
 // noKeys is how servers refuse a user the keys of a command, not the command.

@@ -35,6 +35,7 @@ type Source struct {
 
 // BadLine is a line that could not be used.
 type BadLine struct {
+	File   string `json:"file,omitempty"` // where the trace is several files
 	Line   int64  `json:"line"`
 	Reason string `json:"reason"`
 	Text   string `json:"text"`

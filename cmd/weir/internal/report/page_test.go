@@ -38,7 +38,7 @@ func comparePage(t *testing.T) string {
 		c.Add(int(i%4), [...]string{"a", hostile, "quiet", "\xff"}[i%4], 1_764_244_800_000_000+i*500_000, i%3, i%5 > 0 || i%4 == 2, i%7 > 0 || i%4 == 2)
 	}
 	r := c.Comparison(Source{
-		Trace: hostile, Format: "jsonl", Key: "key", Store: "memory://", Lines: 201, Bad: 1, BadLines: []BadLine{{3, "the reason", hostile}},
+		Trace: hostile, Format: "jsonl", Key: "key", Store: "memory://", Lines: 201, Bad: 1, BadLines: []BadLine{{"", 3, "the reason", hostile}},
 	})
 	var b strings.Builder
 	if err := r.Document("weir compare").WriteHTML(&b); err != nil {

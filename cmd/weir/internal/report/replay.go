@@ -107,7 +107,11 @@ func (s *Source) badLines() section {
 	}
 	t := table{Title: title, Head: []string{"line", "why", "what it begins with"}}
 	for _, b := range s.BadLines {
-		t.Rows = append(t.Rows, []cell{right(Digits(b.Line)), line(b.Reason), line(Quoted(b.Text))})
+		number := Digits(b.Line)
+		if b.File != "" {
+			number = Quoted(b.File) + ":" + number
+		}
+		t.Rows = append(t.Rows, []cell{right(number), line(b.Reason), line(Quoted(b.Text))})
 	}
 	return section{Title: title, Tables: []table{t}}
 }

@@ -43,7 +43,7 @@ func full() *Replay {
 	return c.Replay(Source{
 		Trace: "odd\nname.log", Format: "combined", Key: "user-agent", Store: "memory://",
 		Lines: 1552, Empty: 4, OutOfOrder: 3, Sorted: true,
-		Bad: 12, BadLines: []BadLine{{7, "the reason", `what the "line" said <&>`}, {1009, "another", "\u202etxt"}},
+		Bad: 12, BadLines: []BadLine{{"", 7, "the reason", `what the "line" said <&>`}, {"", 1009, "another", "\u202etxt"}},
 	})
 }
 
