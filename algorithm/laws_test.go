@@ -48,17 +48,10 @@ func drawNear(t *rapid.T, p params) params {
 	return p
 }
 
-// TestLawsFixed checks them for limits as they are written by hand, where a
-// failure is easiest to read.
-func TestLawsFixed(t *testing.T) {
-	for _, text := range []string{
-		"gcra:10/1s", "gcra:7/3s,burst=3", "token-bucket:7/3s,burst=3", "leaky-bucket:10/1s,capacity=21",
-		"fixed-window:5/1m", "sliding-counter:3/1s", "sliding-log:20/1m",
-	} {
-		a, err := algorithm.ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(text, func(t *testing.T) { conformance.TestAlgorithm(t, a) })
+// TestLawsOfFamilies checks them for tiny, usual and the largest limits, as they are
+// written by hand, where a failure is easiest to read.
+func TestLawsOfFamilies(t *testing.T) {
+	for _, f := range algorithm.Families() {
+		t.Run(f.Name, func(t *testing.T) { conformance.TestFamily(t, f) })
 	}
 }

@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance/internal/draw"
 	"github.com/weirgo/weir/conformance/internal/law"
 	"pgregory.net/rapid"
 )
@@ -25,8 +28,8 @@ type Law struct {
 // if it can. It is one run of a property: use it inside rapid.Check, where the
 // parameters of a can be drawn as well.
 //
-// The algorithms in earlier must be of the same kind as a. Parts of the history
-// are then decided by them, as when the parameters of a limit change while its
+// The algorithms in earlier must be of the kind and identity of a. Parts of the
+// history are then decided by them, as when the parameters of a limit change while its
 // keys live on.
 func (l Law) Check(t *rapid.T, a algorithm.Algorithm, earlier ...algorithm.Algorithm) {
 	t.Helper()
@@ -37,8 +40,13 @@ func (l Law) Check(t *rapid.T, a algorithm.Algorithm, earlier ...algorithm.Algor
 // name of the law. A failure shows the law, its rule, the history that breaks
 // it, made as short as possible, and how to run it again.
 //
-// The flags of rapid apply: -rapid.checks is the number of histories for each
-// law (100; a fifth of that under -short), -rapid.seed repeats a run.
+// The algorithms in earlier are a with other parameters, of the same kind and
+// identity: parts of the histories are decided by them, as when the parameters of a
+// limit change while its keys live on. Without them a change is not tested.
+// TestFamily brings all parameters itself.
+//
+// The flag -rapid.checks is the number of histories for each law (100), and
+// -rapid.seed repeats a run.
 //
 // The laws demand what the documentation of algorithm.Algorithm and
 // algorithm.Outcome promises, so also that the waits are the shortest ones, to
@@ -53,10 +61,50 @@ func (l Law) Check(t *rapid.T, a algorithm.Algorithm, earlier ...algorithm.Algor
 // alone never lowers what remains (M1), that cost is additive, so that a + b
 // admitted at one instant is a and then b (E4, S6), and that every key that is
 // left alone becomes fresh in the end (L4, L6).
-func TestAlgorithm(t *testing.T, a algorithm.Algorithm) {
+func TestAlgorithm(t *testing.T, a algorithm.Algorithm, earlier ...algorithm.Algorithm) {
 	t.Helper()
-	for _, l := range Laws() {
-		t.Run("law/"+l.Name, rapid.MakeCheck(func(t *rapid.T) { l.Check(t, a) }))
+	for _, l := range law.All() {
+		t.Run("law/"+l.Name, func(t *testing.T) {
+			o := draw.Options{Name: t.Name(), Runs: lawDepth(), Seed: seed(), Shrink: shrinkTime}
+			if err := draw.Search(o, func(d *draw.T) { l.Check(law.New(d, d, l, a, earlier)) }); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestFamily is TestAlgorithm for a family of algorithms, with tiny, usual and the
+// largest parameters, each in a subtest named as its rate: a mistake may show with some
+// of them only, such as a wait that is never above an hour. Parameters that Build
+// refuses with a *ParameterError are left out and logged; it must accept some.
+//
+// Parts of the histories are decided by algorithms of the family with other
+// parameters and the same identity.
+func TestFamily(t *testing.T, f algorithm.Family) {
+	t.Helper()
+	var all []algorithm.Algorithm
+	var names []string
+	for _, p := range law.AllParameters() {
+		a, err := f.Build(p.Rate, p.Capacity)
+		if refused := (*algorithm.ParameterError)(nil); errors.As(err, &refused) {
+			t.Logf("%v with the capacity %d is refused: %v", p.Rate, p.Capacity, err)
+			continue
+		} else if err != nil {
+			t.Fatalf("Build of %v with the capacity %d: %v", p.Rate, p.Capacity, err)
+		}
+		all, names = append(all, a), append(names, fmt.Sprintf("%v,%d", p.Rate, p.Capacity))
+	}
+	if len(all) == 0 {
+		t.Fatal("Build accepts none of the parameters")
+	}
+	for i, a := range all {
+		var earlier []algorithm.Algorithm
+		for _, other := range all {
+			if other.Spec() != a.Spec() && other.Spec().Identity == a.Spec().Identity {
+				earlier = append(earlier, other)
+			}
+		}
+		t.Run(names[i], func(t *testing.T) { TestAlgorithm(t, a, earlier...) })
 	}
 }
 

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 		t.Run(b.law+"/"+b.how, func(t *testing.T) {
 			l := lawNamed(t, b.law)
 			err := draw.Search(draw.Options{Name: b.law, Runs: 2000, Seed: 1, Shrink: 2 * time.Second}, func(t *draw.T) {
-				l.Check(law.New(t, t, l, b.build(), nil))
+				l.Check(law.New(t, t, l, b.build(), sameMistake(b.how)))
 			})
 			if err == nil {
 				t.Fatal("not caught")
@@ -47,6 +48,83 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 	}
 	if !t.Failed() {
 		mustBeGolden(t, "testdata/mutants-laws.golden", golden.String())
+	}
+}
+
+// sameMistake is the mistake of a broken algorithm with other parameters, where it is
+// about that.
+func sameMistake(how string) []algorithm.Algorithm {
+	switch how {
+	case "a look under a changed limit writes":
+		return []algorithm.Algorithm{rewritesOnChange(9)()}
+	case "the state is ignored when the limit changes":
+		return []algorithm.Algorithm{ignoresOnChange(9)()}
+	}
+	return nil
+}
+
+// What a law catches it catches at the default depth, each time, and with parameters of
+// every size.
+func TestLawsCatchBrokenAlgorithmsTenTimesOfTen(t *testing.T) {
+	defer func() { scale = 0 }()
+	for scale = range scales {
+		for _, b := range brokenAlgorithms {
+			l := lawNamed(t, b.law)
+			for n := range uint64(10) {
+				o := draw.Options{Name: b.law, Runs: 100, Seed: 1 + 1000*n}
+				if draw.Search(o, func(t *draw.T) { l.Check(law.New(t, t, l, b.build(), sameMistake(b.how))) }) == nil {
+					t.Errorf("%s does not catch %q with %v, seed %d", b.law, b.how, scales[scale], o.Seed)
+				}
+			}
+		}
+	}
+}
+
+// hidden are mistakes that show with some parameters only.
+var hidden = []struct {
+	how   string
+	build func(p law.Parameters) algorithm.Algorithm
+}{
+	{"a wait is never above an hour", func(p law.Parameters) algorithm.Algorithm {
+		return mistaken{algorithm.Must(algorithm.NewGCRA(p.Rate, p.Capacity)), func(a alg, s st, now at, r req) (st, out) {
+			next, o := a.Step(s, now, r)
+			if o.RetryAfter != algorithm.Never {
+				o.RetryAfter = min(o.RetryAfter, time.Hour)
+			}
+			return next, o
+		}}
+	}},
+	{"a log counts to 128", func(p law.Parameters) algorithm.Algorithm {
+		return mistaken{algorithm.Must(algorithm.NewSlidingLog(p.Rate)), func(a alg, s st, now at, r req) (st, out) {
+			next, o := a.Step(s, now, r)
+			fields := strings.Fields(next.String())
+			if len(fields) > 128 && !strings.Contains(next.String(), ":") {
+				next, _ = algorithm.ParseState(strings.Join(fields[len(fields)-128:], " "))
+			}
+			return next, o
+		}}
+	}},
+}
+
+// TestFamily tries parameters of every size, since one size hides mistakes.
+func TestParametersOfFamiliesShowWhatOneSizeHides(t *testing.T) {
+	for _, b := range hidden {
+		caught := func(p law.Parameters, seed uint64) bool {
+			return slices.ContainsFunc(law.All(), func(l law.Law) bool {
+				o := draw.Options{Name: l.Name, Runs: 100, Seed: seed}
+				return draw.Search(o, func(t *draw.T) { l.Check(law.New(t, t, l, b.build(p), nil)) }) != nil
+			})
+		}
+		all := law.AllParameters()
+		if tiny := all[2]; caught(tiny, 1) {
+			t.Errorf("%q is caught with %v, which must hide it", b.how, tiny)
+		}
+		slices.Reverse(all)
+		for n := range uint64(10) {
+			if !slices.ContainsFunc(all, func(p law.Parameters) bool { return caught(p, 1+1000*n) }) {
+				t.Errorf("%q is not caught with seed %d", b.how, 1+1000*n)
+			}
+		}
 	}
 }
 

@@ -102,12 +102,56 @@ var brokenAlgorithms = []struct {
 		return a.Step(s, now, r)
 	})},
 	{"I1-cost-at-the-edges", "a wait for what cannot pass", on(soundBucket, soonInsteadOfNever)},
-	{"C7-instant-out-of-bounds-is-harmless", "panics", on(soundBucket, func(a alg, s st, now at, r req) (st, out) {
-		if now < 0 {
-			panic("before the epoch")
+	{"C7-first-and-last-instant-are-sound", "panics", on(soundBucket, func(a alg, s st, now at, r req) (st, out) {
+		if now == algorithm.MaxInstant {
+			panic("the last instant")
 		}
 		return a.Step(s, now, r)
 	})},
+	{"P5-damage-is-refused", "CheckState accepts everything", func() algorithm.Algorithm { return tolerant{soundBucket()} }},
+
+	{"S5-delay-is-the-backlog", "the delay is 0", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		o.Delay = 0
+		return next, o
+	})},
+	{"S5-delay-is-the-backlog", "the delay is 1 µs short", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		o.Delay = max(0, o.Delay-time.Microsecond)
+		return next, o
+	})},
+	{"S5-delay-is-the-backlog", "a delay without a queue", on(soundQueue, alg.Step)},
+	{"S5-own-cost-does-not-delay", "the delay has the own service in it", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		if o.Allowed {
+			o.Delay = o.ResetAfter
+		}
+		return next, o
+	})},
+	{"S5-own-cost-does-not-delay", "a look waits for nobody", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		if r.Cost == 0 {
+			o.Delay = 0
+		}
+		return next, o
+	})},
+	{"J3-turns-keep-the-order", "last in, first out", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		if o.Delay > 0 {
+			o.Delay = max(time.Microsecond, 500*time.Millisecond-o.Delay)
+		}
+		return next, o
+	})},
+	{"L3-bound-on-the-delay-is-exact", "a delay as long as its bound is denied", onQueue(func(a alg, s st, now at, r req) (st, out) {
+		if next, o := a.Step(s, now, req{Cost: r.Cost}); r.MaxDelay > 0 && o.Delay == r.MaxDelay {
+			return a.Step(s, now, req{Cost: r.Cost, MaxDelay: r.MaxDelay - time.Microsecond})
+		} else if r.MaxDelay == 0 {
+			return next, o
+		}
+		return a.Step(s, now, r)
+	})},
+	{"K4-looks-of-other-limits-change-nothing", "a look under a changed limit writes", rewritesOnChange(5)},
+	{"K7-changes-grant-nothing-more", "the state is ignored when the limit changes", ignoresOnChange(5)},
 
 	{"L1-admitted-at-retry-after", "too early by 1 µs", on(soundBucket, retryOff(-time.Microsecond))},
 	{"L1-admitted-at-retry-after", "cut to milliseconds", on(soundBucket, func(a alg, s st, now at, r req) (st, out) {
@@ -178,11 +222,75 @@ type (
 	out = algorithm.Outcome
 )
 
-func soundBucket() alg {
-	return algorithm.Must(algorithm.NewGCRA(algorithm.Rate{Units: 7, Per: 3 * time.Second}, 5))
+// scale is the place of the parameters of the sound algorithms: usual ones, and larger
+// ones that hide more.
+var scale = 0
+
+var scales = []struct {
+	rate  algorithm.Rate
+	burst int64
+}{
+	{algorithm.Rate{Units: 7, Per: 3 * time.Second}, 5},
+	{algorithm.Rate{Units: 1_000_003, Per: 24 * time.Hour}, 50},
+	{algorithm.Rate{Units: algorithm.MaxUnits, Per: algorithm.MaxPeriod}, algorithm.MaxUnits},
 }
-func soundQueue() alg  { return algorithm.Must(algorithm.NewLeakyBucket(algorithm.PerSecond(10), 5)) }
-func soundWindow() alg { return algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(5))) }
+
+func soundBucket() alg {
+	return algorithm.Must(algorithm.NewGCRA(scales[scale].rate, scales[scale].burst))
+}
+
+func soundQueue() alg {
+	return algorithm.Must(algorithm.NewLeakyBucket(scales[scale].rate, scales[scale].burst))
+}
+
+func soundWindow() alg { return algorithm.Must(algorithm.NewFixedWindow(scales[scale].rate)) }
+
+// mistakenQueue is mistaken, and a queue.
+type mistakenQueue struct{ mistaken }
+
+func (mistakenQueue) Queue() {}
+
+func onQueue(step func(a alg, s st, now at, r req) (st, out)) func() alg {
+	return func() alg { return mistakenQueue{mistaken{soundQueue(), step}} }
+}
+
+// onChange is a fixed window that keeps its limit as a third word, and does something
+// where that is another.
+func onChange(limit int64, changed func(a alg, s st, now at, r req) (st, out)) func() alg {
+	window := func() alg { return algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(limit))) }
+	return on(window, func(a alg, s st, now at, r req) (st, out) {
+		known, written := s, limit
+		if s.Words() == 3 {
+			known, written = algorithm.NewState(s.Word(0), s.Word(1)), s.Word(2)
+		}
+		step := alg.Step
+		if written != limit {
+			step = changed
+		}
+		next, o := step(a, known, now, r)
+		if o.Allowed && r.Cost > 0 || next.Fresh() != known.Fresh() {
+			return algorithm.NewState(next.Word(0), next.Word(1), limit), o
+		}
+		return s, o
+	})
+}
+
+func ignoresOnChange(limit int64) func() alg {
+	return onChange(limit, func(a alg, _ st, now at, r req) (st, out) { return a.Step(st{}, now, r) })
+}
+
+func rewritesOnChange(limit int64) func() alg {
+	sound := onChange(limit, alg.Step)
+	return func() alg {
+		return on(sound, func(a alg, s st, now at, r req) (st, out) {
+			next, o := a.Step(s, now, r)
+			if s.Words() == 3 && s.Word(2) != limit {
+				next = algorithm.NewState(s.Word(0), s.Word(1), limit)
+			}
+			return next, o
+		})()
+	}
+}
 
 // mistaken steps in its own way.
 type mistaken struct {
@@ -279,6 +387,10 @@ func (strict) CheckState(s st) error {
 	}
 	return nil
 }
+
+type tolerant struct{ algorithm.Algorithm }
+
+func (tolerant) CheckState(st) error { return nil }
 
 type renamed struct{ algorithm.Algorithm }
 

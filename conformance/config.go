@@ -107,7 +107,7 @@ func (cfg *Config) internal() *world.Config {
 	c := &world.Config{
 		Waive: cfg.Waive, OwnClock: cfg.OwnClock, OneKey: cfg.OneKey, OneOp: cfg.OneOp,
 		BuiltInOnly: cfg.BuiltInOnly, NeverForgets: cfg.NeverForgets,
-		Histories: cfg.Histories, Seed: cfg.Seed, Shrink: 10 * time.Second,
+		Histories: cfg.Histories, Seed: cfg.Seed, Shrink: shrinkTime,
 	}
 	if c.Histories == 0 {
 		c.Histories = depth()
@@ -133,19 +133,24 @@ func (cfg *Config) internal() *world.Config {
 	return c
 }
 
+// shrinkTime is how long a history that fails is made shorter, at most.
+const shrinkTime = 10 * time.Second
+
 // depth is the number of random histories that go test was asked for.
 func depth() int {
-	checks := world.DefaultHistories
-	if !testing.Testing() {
-		return checks
+	if testing.Testing() && testing.Short() {
+		return max(1, lawDepth()/5)
 	}
-	if n, err := strconv.Atoi(rapidFlag("checks")); err == nil {
-		checks = n
+	return lawDepth()
+}
+
+// lawDepth is depth for laws, whose histories cost microseconds: -short asks for no
+// fewer.
+func lawDepth() int {
+	if n, err := strconv.Atoi(rapidFlag("checks")); err == nil && testing.Testing() {
+		return max(1, n)
 	}
-	if testing.Short() {
-		checks /= 5
-	}
-	return max(1, checks)
+	return world.DefaultHistories
 }
 
 // seed is the seed that go test was asked for, or a random one.

@@ -17,7 +17,10 @@ import (
 )
 
 func TestQuotaKeepsTheLaws(t *testing.T) {
-	conformance.TestAlgorithm(t, algorithm.Must(quota.New(5, 7*time.Microsecond)))
+	conformance.TestFamily(t, algorithm.Family{
+		Name: "quota", Kind: quota.Kind,
+		Build: func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return quota.New(r.Units, r.Per) },
+	})
 }
 
 func TestQuotaScript(t *testing.T) {

@@ -84,27 +84,34 @@ func smaller(w *World) {
 	if !w.ask(w.state, w.now, r).Allowed {
 		return
 	}
-	for range w.Number("smaller costs", 1, 3) {
-		smaller := r
-		smaller.Cost = w.NumberOf("smaller", 0, r.Cost)
-		if !w.ask(w.state, w.now, smaller).Allowed {
-			w.failf("%+v is admitted, %+v is not", r, smaller)
+	for _, cost := range w.costs() {
+		s := algorithm.Request{Cost: cost, MaxDelay: r.MaxDelay}
+		if cost < r.Cost && !w.ask(w.state, w.now, s).Allowed {
+			w.failf("%+v is admitted, %+v is not", r, s)
 		}
 	}
 }
 
+// costs are costs that an algorithm may take for something special, and some others.
+func (w *World) costs() []int64 {
+	all := []int64{0, 1, 2, 3, 4, 5, w.Capacity / 2, w.Capacity - 1, w.Capacity, w.Capacity + 1}
+	return append(all, w.NumberOf("cost", 0, w.Capacity), w.last.Remaining, w.last.Remaining+1)
+}
+
 func larger(w *World) {
 	w.reach()
+	if w.Number("drained", 0, 1) == 1 {
+		w.state, w.last = w.a.Step(w.state, w.now, algorithm.Request{Cost: w.try(w.state, w.now, 0).Remaining})
+	}
 	r := w.Request(w.last)
 	o := w.ask(w.state, w.now, r)
 	if o.Allowed {
 		return
 	}
-	for range w.Number("larger costs", 1, 3) {
-		larger := r
-		larger.Cost += w.NumberOf("more", 1, 2*w.Capacity)
-		if p := w.ask(w.state, w.now, larger); p.Allowed || p.RetryAfter < o.RetryAfter {
-			w.failf("%+v is denied until %v; %+v: allowed %t, retry after %v", r, o.RetryAfter, larger, p.Allowed, p.RetryAfter)
+	for _, cost := range append(w.costs(), r.Cost+1, r.Cost+w.NumberOf("more", 1, 2*w.Capacity)) {
+		l := algorithm.Request{Cost: cost, MaxDelay: r.MaxDelay}
+		if p := w.ask(w.state, w.now, l); cost > r.Cost && (p.Allowed || p.RetryAfter < o.RetryAfter) {
+			w.failf("%+v is denied until %v; %+v: allowed %t, retry after %v", r, o.RetryAfter, l, p.Allowed, p.RetryAfter)
 		}
 	}
 }
@@ -184,18 +191,29 @@ func sum(w *World) {
 }
 
 func foretold(w *World) {
-	w.reach()
-	n := w.Cost(w.last)
-	look := w.try(w.state, w.now, 0)
-	o := w.try(w.state, w.now, n)
-	if o.Allowed != (n <= look.Remaining) {
-		w.failf("a look reports %d, and cost %d: allowed %t", look.Remaining, n, o.Allowed)
+	times, cost := 1, int64(1)
+	if w.Number("many units", 0, 3) == 0 {
+		times = 300 // a state that grows with each becomes long
+	} else {
+		w.reach()
+		cost = w.Cost(w.last)
 	}
-	if o.Allowed && o.Remaining != look.Remaining-n {
-		w.failf("a look reports %d, and after cost %d there remain %d", look.Remaining, n, o.Remaining)
-	}
-	if o.ResetAfter < look.ResetAfter {
-		w.failf("cost %d brings the reset forward, from %v to %v", n, look.ResetAfter, o.ResetAfter)
+	for range times {
+		look := w.try(w.state, w.now, 0)
+		next, o := w.a.Step(w.state, w.now, algorithm.Request{Cost: cost})
+		if o.Allowed != (cost <= look.Remaining) {
+			w.failf("a look reports %d, and cost %d: allowed %t", look.Remaining, cost, o.Allowed)
+		}
+		if o.Allowed && o.Remaining != look.Remaining-cost {
+			w.failf("a look reports %d, and after cost %d there remain %d", look.Remaining, cost, o.Remaining)
+		}
+		if again := w.try(next, w.now, 0); again.Remaining != o.Remaining {
+			w.failf("after cost %d there remain %d, and a look at the state that is left reports %d", cost, o.Remaining, again.Remaining)
+		}
+		if o.ResetAfter < look.ResetAfter {
+			w.failf("cost %d brings the reset forward, from %v to %v", cost, look.ResetAfter, o.ResetAfter)
+		}
+		w.state, w.now = next, w.at(1)
 	}
 }
 
@@ -227,20 +245,14 @@ func edges(w *World) {
 	}
 }
 
-// C7. Stores keep to the bounds, so what such a Step decides is left open.
-func farInstant(w *World) {
+func extremeInstants(w *World) {
 	w.reach()
-	r := w.Request(w.last)
-	far := []algorithm.Instant{-1, math.MinInt64, algorithm.MaxInstant + 1, math.MaxInt64,
-		algorithm.Instant(-w.NumberOf("before the epoch", 1, math.MaxInt64)),
-		algorithm.Instant(w.NumberOf("after the last instant", int64(algorithm.MaxInstant)+1, math.MaxInt64))}
-	for _, at := range far {
-		next, o := w.a.Step(w.state, at, r)
-		_, after := w.a.Step(next, w.now, r)
-		for _, o := range []algorithm.Outcome{o, after} {
-			if o.Remaining < 0 || o.Remaining > w.Capacity || o.Allowed && r.Cost > w.Capacity {
-				w.failf("asked at %v for %+v: %+v", at, r, o)
-			}
-		}
+	for range w.Number("requests", 1, 4) {
+		w.now = []algorithm.Instant{0, algorithm.MaxInstant}[w.Number("at the end", 0, 1)]
+		r := w.Request(w.last)
+		w.state, w.last = w.a.Step(w.state, w.now, r)
+		w.record(w.a, w.now, r, w.last)
+		w.mustBeWellFormed(w.last, r)
+		w.mustBeInBounds()
 	}
 }

@@ -34,6 +34,8 @@ func All() []Law {
 			"every word of a state is within 2^53 and CheckState accepts what Step returns", bounds},
 		{"K6-kind-names-the-layout",
 			"Spec never changes and its Kind is 1 to 64 bytes of a-z, 0-9, '-', '.' and '/'", kind},
+		{"P5-damage-is-refused",
+			"CheckState refuses what no Step can have returned", damage},
 		{"E13-in-place-equals-step",
 			"StepInPlace leaves the state and the outcome of Step, whatever was there, and copies made earlier stay as they were", inPlace},
 
@@ -59,8 +61,21 @@ func All() []Law {
 			"a cost below 0 is denied with Never and gives nothing back", negative},
 		{"I1-cost-at-the-edges",
 			"the capacity passes on a fresh key and leaves 0 Remaining; any cost above it is denied with Never, the state kept", edges},
-		{"C7-instant-out-of-bounds-is-harmless",
-			"an instant outside 0 to MaxInstant neither panics nor makes more than the capacity remain", farInstant},
+		{"C7-first-and-last-instant-are-sound",
+			"at instant 0 and at MaxInstant, whatever the state knows, answers are well formed and no state is out of bounds", extremeInstants},
+
+		{"S5-delay-is-the-backlog",
+			"a unit waits until the queue is empty, which is at ResetAfter; what is no algorithm.Queue delays nobody", backlog},
+		{"S5-own-cost-does-not-delay",
+			"an admitted request waits as a look at its instant says, whatever it costs", ownCost},
+		{"J3-turns-keep-the-order",
+			"turns come in the order of admission, also where the clock goes back", turns},
+		{"L3-bound-on-the-delay-is-exact",
+			"a request is admitted where its delay is within MaxDelay, denied where that is 1 µs less, and RetryAfter is when it fits", delayBound},
+		{"K4-looks-of-other-limits-change-nothing",
+			"a look and a denial of a limit with other parameters return the state as it was", lookedAt},
+		{"K7-changes-grant-nothing-more",
+			"two versions of a limit that take turns at one instant admit at most twice the larger capacity", flips},
 
 		{"L1-admitted-at-retry-after",
 			"a denied request is admitted at now + RetryAfter if nothing else came", admittedAtRetry},
@@ -87,6 +102,32 @@ func All() []Law {
 		{"C6-jump-back-costs-only-the-jump",
 			"a clock set back by J delays an answer by at most J beyond the wait before", setBack},
 	}
+}
+
+// Parameters are what algorithms are built from.
+type Parameters struct {
+	Rate     algorithm.Rate
+	Capacity int64
+}
+
+// AllParameters are those of a family that are tested, from the smallest to the largest: two of each period, so
+// that limits change also where the period belongs to the identity of a state.
+func AllParameters() []Parameters {
+	var all []Parameters
+	for _, p := range []struct {
+		per          time.Duration
+		units, other int64
+		capacity, of int64
+	}{
+		{time.Microsecond, 1, 3, 1, 2},
+		{7 * time.Microsecond, 5, 3, 5, 2},
+		{3 * time.Second, 7, 20, 4, 300},
+		{24 * time.Hour, 1_000_003, 1, 50, 1000},
+		{algorithm.MaxPeriod, algorithm.MaxUnits, algorithm.MaxUnits - 11, algorithm.MaxUnits, 45},
+	} {
+		all = append(all, Parameters{algorithm.Rate{Units: p.units, Per: p.per}, p.capacity}, Parameters{algorithm.Rate{Units: p.other, Per: p.per}, p.of})
+	}
+	return all
 }
 
 // World is one run of one law: an algorithm, a key's state, and where its

@@ -117,21 +117,43 @@ func text(w *World) {
 }
 
 func bounds(w *World) {
-	checker, checks := w.a.(algorithm.StateChecker)
 	for range w.Number("steps", 0, 12) {
-		if checks {
-			if err := checker.CheckState(w.state); err != nil {
-				w.failf("CheckState refuses a state that Step returned: %v", err)
-			}
-		}
-		for field := range strings.FieldsFuncSeq(w.state.String(), func(r rune) bool { return r == ' ' || r == ':' }) {
-			n, err := strconv.ParseInt(field, 10, 64)
-			if err != nil || n > algorithm.MaxWord || n < -algorithm.MaxWord {
-				w.failf("the word %s is beyond 2^53 - 1", field)
-			}
-		}
+		w.mustBeInBounds()
 		w.step()
 	}
+}
+
+// mustBeInBounds fails unless the state is one that a store can keep.
+func (w *World) mustBeInBounds() {
+	w.Helper()
+	if checker, checks := w.a.(algorithm.StateChecker); checks {
+		if err := checker.CheckState(w.state); err != nil {
+			w.failf("CheckState refuses a state that Step returned: %v", err)
+		}
+	}
+	for field := range strings.FieldsFuncSeq(w.state.String(), func(r rune) bool { return r == ' ' || r == ':' }) {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || n > algorithm.MaxWord || n < -algorithm.MaxWord {
+			w.failf("the word %s is beyond 2^53 - 1", field)
+		}
+	}
+}
+
+// damage wants some state to be refused: a checker that accepts one word and four, a
+// log, and negative words has not looked.
+func damage(w *World) {
+	w.reach()
+	checker, checks := w.a.(algorithm.StateChecker)
+	if !checks {
+		return
+	}
+	texts := []string{"1", "1 2", "1 2 3", "1 2 3 4", "1 2 3 4 5", "+1 1:2 3", "-1", "-1 -1", "1 -1", "-1 -1 -1", "-1 -1 -1 -1"}
+	for _, text := range texts {
+		if s, err := algorithm.ParseState(text); err == nil && checker.CheckState(s) != nil {
+			return
+		}
+	}
+	w.failf("CheckState accepts all of %q", texts)
 }
 
 func kind(w *World) {

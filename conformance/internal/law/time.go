@@ -84,9 +84,11 @@ func shortestWait(w *World) {
 
 func eventually(w *World) {
 	w.reach()
-	r := algorithm.Request{Cost: w.NumberOf("cost", 0, w.Capacity), MaxDelay: w.MaxDelay(w.last)}
-	if o := w.ask(w.state, w.now, r); o.RetryAfter > o.ResetAfter {
-		w.failf("%+v is to be retried after %v, and the key is fresh after %v", r, o.RetryAfter, o.ResetAfter)
+	for _, cost := range w.costs() {
+		r := algorithm.Request{Cost: cost, MaxDelay: w.MaxDelay(w.last)}
+		if o := w.ask(w.state, w.now, r); cost <= w.Capacity && o.RetryAfter > o.ResetAfter {
+			w.failf("%+v is to be retried after %v, and the key is fresh after %v", r, o.RetryAfter, o.ResetAfter)
+		}
 	}
 }
 
