@@ -27,7 +27,7 @@ type decorator struct {
 
 // newDecorator returns a sound decorator, and the store that it wraps.
 func newDecorator(clk clock.Clock) (decorator, *boundStore) {
-	seen, inner := new(atomic.Int64), &boundStore{newPlainStore(clk), 1}
+	seen, inner := new(atomic.Int64), &boundStore{plainStore: newPlainStore(clk), charges: 1}
 	return decorator{store.Wrap(inner, store.Hooks{
 		Apply: func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
 			seen.Add(1)
@@ -70,10 +70,10 @@ func decoratorConfig() *conformance.Config {
 // brokenFeatures are stores whose features are not what they must be.
 var brokenFeatures = []mutant{
 	{"a bound limit charges twice", quickConfig(), func(clk clock.Clock) store.Store {
-		return &boundStore{newPlainStore(clk), 2}
+		return &boundStore{plainStore: newPlainStore(clk), charges: 2}
 	}, []string{"boundary/bound-limit", "model/random-history", "features/same-answers", "features/wrapped"}},
 	{"the features name another store", quickConfig(), func(clk clock.Clock) store.Store {
-		other := &boundStore{newPlainStore(clk), 1}
+		other := &boundStore{plainStore: newPlainStore(clk), charges: 1}
 		return &featuredStore{newPlainStore(clk), store.Features{Owner: other, Bind: other.bind}}
 	}, []string{"features/owner"}},
 	{"a time-out leads to other states", quickConfig(), func(clk clock.Clock) store.Store {
@@ -81,6 +81,9 @@ var brokenFeatures = []mutant{
 		s.features = store.Features{Owner: s, Within: func(time.Duration) store.Store { return newPlainStore(clk) }}
 		return s
 	}, []string{"features/same-answers", "features/wrapped", "model/random-history"}},
+	{"a bound limit ignores a bound on the delay", quickConfig(), func(clk clock.Clock) store.Store {
+		return &boundStore{plainStore: newPlainStore(clk), charges: 1, ignores: true}
+	}, []string{"features/same-answers"}},
 	{"a bound limit leads past a decorator", decoratorConfig(), func(clk clock.Clock) store.Store {
 		d, inner := newDecorator(clk)
 		return shortcut{d, inner}

@@ -44,6 +44,26 @@ var brokenTexts = []struct {
 	{"a TTL is floored to whole seconds", textLimits{}, func(s *textStore) {
 		s.faults.ttl = func(d time.Duration) time.Duration { return max(time.Second, d.Truncate(time.Second)-time.Second) }
 	}, []string{"expiry/never-decides", "expiry/swept"}},
+	{"a refused Apply of several ops extends TTLs", textLimits{}, func(s *textStore) {
+		s.faults.rewrites = func(_ *store.Op, before algorithm.State, ops int, committed bool) bool {
+			return ops > 1 && !committed && !before.Fresh()
+		}
+	}, []string{"stored/untouched-by-denials-and-looks"}},
+	{"a refused Apply of several ops leaves empty records", textLimits{}, func(s *textStore) {
+		s.faults.rewrites = func(_ *store.Op, before algorithm.State, ops int, committed bool) bool {
+			return ops > 1 && !committed && before.Fresh()
+		}
+	}, []string{"stored/nothing-for-a-fresh-key"}},
+	{"a look in a committed Apply extends a TTL", textLimits{}, func(s *textStore) {
+		s.faults.rewrites = func(op *store.Op, before algorithm.State, ops int, committed bool) bool {
+			return ops > 1 && committed && !before.Fresh()
+		}
+	}, []string{"stored/untouched-by-denials-and-looks"}},
+	{"a look in a committed Apply leaves an empty record", textLimits{}, func(s *textStore) {
+		s.faults.rewrites = func(op *store.Op, before algorithm.State, ops int, committed bool) bool {
+			return ops > 1 && committed && before.Fresh()
+		}
+	}, []string{"stored/nothing-for-a-fresh-key"}},
 	{"a state that was reset leaves an empty one", textLimits{}, func(s *textStore) { s.faults.resetLeaves = true },
 		[]string{"stored/nothing-for-a-fresh-key"}},
 	{"a state has a word too many", textLimits{}, func(s *textStore) {

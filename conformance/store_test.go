@@ -148,6 +148,54 @@ func TestPanicUnderConcurrentCallersFailsTheirCheck(t *testing.T) {
 
 func panicking(context.Context, []store.Op) (algorithm.Instant, bool, error) { panic("not together") }
 
+// A Close that hangs ends its check within seconds, with the rule.
+func TestCloseThatHangsEndsItsCheck(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"close/then-closed", "close/while-in-use", "look/changes-nothing"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store {
+				return &faultyStore{plainStore: newPlainStore(clk), close: func() error { select {} }}
+			})
+			for _, part := range []string{name, "rule: ", "Close", "has not returned within 5s"} {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("it fails without saying %q: %v", part, err)
+				}
+			}
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("it takes %v", took)
+			}
+		})
+	}
+}
+
+// A store that loses a word of a state, or makes another of it, fails a check and never
+// panics.
+func TestChangedStateIsAFailureThatSaysSo(t *testing.T) {
+	for how, read := range map[string]func(algorithm.State) algorithm.State{"a word is lost": withoutWord(3), "digits are lost": fourteenDigits} {
+		f := func(clk clock.Clock) store.Store {
+			s := &faultyStore{plainStore: newPlainStore(clk)}
+			reading(read)(s)
+			return s
+		}
+		err := checkNamed(t, "boundary/written-elsewhere").Verify(f)
+		if err == nil || strings.Contains(err.Error(), "panic") || !strings.Contains(err.Error(), "its state came back from the store changed") {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+}
+
+// Long limit names are cut off in a failure, as keys are.
+func TestFailureCutsOffLongNames(t *testing.T) {
+	err := checkNamed(t, "key/any-limit-name").Verify(func(clk clock.Clock) store.Store {
+		return &faultyStore{plainStore: newPlainStore(clk), rewrite: func(op *store.Op) { op.Limit = op.Limit[:min(192, len(op.Limit))] }}
+	})
+	if err == nil || !strings.Contains(err.Error(), "…(") || len(err.Error()) > 20_000 {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestVerifyOfAnUnopenedStoreFails(t *testing.T) {
 	err := checkNamed(t, "look/changes-nothing").Verify(func(clock.Clock) store.Store { return nil })
 	if err == nil || !strings.Contains(err.Error(), "no store was opened") {
@@ -232,6 +280,7 @@ func TestRandomHistoryFailsWithASeedAndATranscript(t *testing.T) {
 type boundStore struct {
 	*plainStore
 	charges int64 // how often a Bound charges; 1 is right
+	ignores bool  // a bound on the delay
 }
 
 type boundLimit struct {
@@ -252,7 +301,9 @@ func (s *boundStore) bind(limit string, a algorithm.Algorithm) (store.Bound, err
 
 func (b *boundLimit) op(key string, r algorithm.Request) []store.Op {
 	op := store.Op{Slot: b.slot, Request: r}
-	op.Key = key
+	if op.Key = key; b.s.ignores && r.MaxDelay > 0 {
+		op.Request.MaxDelay = 0
+	}
 	return []store.Op{op}
 }
 
@@ -276,14 +327,16 @@ func TestBoundLimitIsChecked(t *testing.T) {
 	for _, name := range []string{"boundary/bound-limit", "model/random-history"} {
 		c := checkNamed(t, name)
 		for charges := int64(1); charges <= 2; charges++ {
-			err := c.Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), charges} })
+			err := c.Verify(func(clk clock.Clock) store.Store {
+				return &boundStore{plainStore: newPlainStore(clk), charges: charges}
+			})
 			if passes := err == nil; passes != (charges == 1) {
 				t.Errorf("%s on a Bound that charges %d times: %v", name, charges, err)
 			}
 		}
 	}
 	for _, name := range []string{"input/refused", "context/ended", "close/then-closed", "features/owner", "features/same-answers", "features/wrapped"} {
-		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{newPlainStore(clk), 1} }); err != nil {
+		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{plainStore: newPlainStore(clk), charges: 1} }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -44,8 +44,9 @@ type textFaults struct {
 	write        func(algorithm.State) string
 	alwaysWrites bool // looks and denials too, and with that sets the TTL
 	peeksExtend  bool
-	showsZero    bool // as each TTL
-	resetLeaves  bool // an empty text
+	rewrites     func(op *store.Op, before algorithm.State, ops int, committed bool) bool // what has not changed
+	showsZero    bool                                                                     // as each TTL
+	resetLeaves  bool                                                                     // an empty text
 	sweep        func(now, until algorithm.Instant) bool
 	corrupt      func(s *textStore, p place) (algorithm.State, error)
 	chargesFirst bool                       // op by op, until one fails
@@ -165,6 +166,8 @@ func (s *textStore) decide(ctx context.Context, ops []store.Op, write bool) (alg
 		case write && (committed && store.Changes(op) || s.faults.alwaysWrites):
 			s.put(op, at, after[i])
 		case !write && s.faults.peeksExtend && !before[i].Fresh():
+			s.put(op, at, before[i])
+		case write && s.faults.rewrites != nil && s.faults.rewrites(op, before[i], len(ops), committed):
 			s.put(op, at, before[i])
 		}
 	}

@@ -135,11 +135,12 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.dir == nil {
 		return nil, store.ErrClosed
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if err := s.dir.lock(); err != nil {
 		return nil, fmt.Errorf("filestore: lock: %w: %w", store.ErrUnavailable, err)
+	}
+	if err := ctx.Err(); err != nil { // perhaps while it waited
+		s.dir.unlock()
+		return nil, err
 	}
 	return func() { s.dir.unlock(); s.mu.Unlock() }, nil
 }

@@ -1,6 +1,7 @@
 package memorystore
 
 import (
+	"context"
 	"hash/maphash"
 	"math/bits"
 
@@ -41,11 +42,11 @@ func (s *Store) releaseBatch(b *batch) {
 
 // several decides ops at one instant, all or nothing. write is false for a
 // peek.
-func (s *Store) several(ops []store.Op, write bool) (algorithm.Instant, bool, error) {
+func (s *Store) several(ctx context.Context, ops []store.Op, write bool) (algorithm.Instant, bool, error) {
 	b := s.newBatch(ops)
 	defer s.releaseBatch(b)
 	for {
-		at, committed, missing, err := s.attempt(ops, b, write)
+		at, committed, missing, err := s.attempt(ctx, ops, b, write)
 		if missing == 0 {
 			return at, committed, err
 		}
@@ -70,11 +71,11 @@ func (s *Store) neverFit(ops []store.Op) bool {
 
 // attempt decides ops under all their locks. missing is the number of slots for
 // which there was no room; then nothing was written.
-func (s *Store) attempt(ops []store.Op, b *batch, write bool) (at algorithm.Instant, committed bool, missing int, err error) {
+func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write bool) (at algorithm.Instant, committed bool, missing int, err error) {
 	before := s.before()
 	s.lock(b.locks)
 	defer s.unlock(b.locks)
-	if at, err = s.instant(b.locks, before); err != nil {
+	if at, err = s.instant(ctx, b.locks, before); err != nil {
 		return 0, false, 0, err
 	}
 	absent := 0
@@ -114,11 +115,11 @@ func (s *Store) keep(op *store.Op, b *batch, i int, at algorithm.Instant) {
 }
 
 // instant is shard.instant over several shards.
-func (s *Store) instant(locks uint64, before algorithm.Instant) (algorithm.Instant, error) {
+func (s *Store) instant(ctx context.Context, locks uint64, before algorithm.Instant) (algorithm.Instant, error) {
 	for set := locks; set != 0; set &= set - 1 {
 		before = max(before, s.shards[bits.TrailingZeros64(set)].latest)
 	}
-	at, err := s.shards[bits.TrailingZeros64(locks)].instant(before)
+	at, err := s.shards[bits.TrailingZeros64(locks)].instant(ctx, before)
 	for set := locks; set != 0 && err == nil; set &= set - 1 {
 		s.shards[bits.TrailingZeros64(set)].latest = at
 	}

@@ -50,7 +50,7 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 	}
 	s, l := b.store, &b.limit
 	if !b.quick {
-		return s.decide(key, l, r, true)
+		return s.decide(ctx, key, l, r, true)
 	}
 	hash := maphash.String(s.seed, key)
 	sh := &s.shards[hash%shards]
@@ -60,7 +60,7 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 	rec := sh.table.find(hash^l.hash, key, l.name)
 	if rec == nil || rec.expiry <= at {
 		sh.mu.Unlock()
-		return s.decide(key, l, r, true)
+		return s.decide(ctx, key, l, r, true)
 	}
 	sh.latest = at
 	o := &sh.outcome
@@ -84,7 +84,7 @@ func (b *bound) Peek(ctx context.Context, key string, r algorithm.Request) (algo
 	if err := b.check(ctx, key, r); err != nil {
 		return algorithm.Outcome{}, 0, err
 	}
-	return b.store.decide(key, &b.limit, r, false)
+	return b.store.decide(ctx, key, &b.limit, r, false)
 }
 
 func (b *bound) check(ctx context.Context, key string, r algorithm.Request) error {

@@ -134,14 +134,14 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, b
 	if len(ops) == 1 {
 		op := &ops[0]
 		l := s.limit(op.Limit, op.Algorithm)
-		outcome, at, err := s.decide(op.Key, &l, op.Request, true)
+		outcome, at, err := s.decide(ctx, op.Key, &l, op.Request, true)
 		if err != nil {
 			return 0, false, err
 		}
 		op.Outcome = outcome
 		return at, outcome.Allowed, nil
 	}
-	return s.several(ops, true)
+	return s.several(ctx, ops, true)
 }
 
 // Peek implements store.Store.
@@ -149,7 +149,7 @@ func (s *Store) Peek(ctx context.Context, ops []store.Op) (algorithm.Instant, er
 	if err := s.check(ctx, ops); err != nil {
 		return 0, err
 	}
-	at, _, err := s.several(ops, false)
+	at, _, err := s.several(ctx, ops, false)
 	return at, err
 }
 

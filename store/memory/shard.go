@@ -1,6 +1,7 @@
 package memorystore
 
 import (
+	"context"
 	"hash/maphash"
 	"strings"
 	"sync"
@@ -40,11 +41,11 @@ func (s *Store) limit(name string, a algorithm.Algorithm) limit {
 
 // decide answers one op in every case: a peek, a slot that is not held, an
 // algorithm that cannot step in place, a store that is full.
-func (s *Store) decide(key string, l *limit, r algorithm.Request, write bool) (algorithm.Outcome, algorithm.Instant, error) {
+func (s *Store) decide(ctx context.Context, key string, l *limit, r algorithm.Request, write bool) (algorithm.Outcome, algorithm.Instant, error) {
 	hash := maphash.String(s.seed, key)
 	sh := &s.shards[hash%shards]
 	for {
-		outcome, at, full, err := sh.decide(hash^l.hash, key, l, r, write, s.before())
+		outcome, at, full, err := sh.decide(ctx, hash^l.hash, key, l, r, write, s.before())
 		if !full {
 			return outcome, at, err
 		}
@@ -67,8 +68,8 @@ func (s *Store) before() algorithm.Instant {
 // shard must not go back while its clock does not: the default clock was read
 // before the lock was taken, so an earlier holder of the lock may have read a
 // later time, and that one counts. A clock of the user's may go back on purpose
-// and is read here.
-func (sh *shard) instant(before algorithm.Instant) (algorithm.Instant, error) {
+// and is read here. A ctx that ended while the call waited for the lock is an error.
+func (sh *shard) instant(ctx context.Context, before algorithm.Instant) (algorithm.Instant, error) {
 	at := max(before, sh.latest)
 	if c := sh.store.injected; c != nil {
 		var err error
@@ -76,14 +77,17 @@ func (sh *shard) instant(before algorithm.Instant) (algorithm.Instant, error) {
 			return 0, err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	sh.latest = at
 	return at, nil
 }
 
-func (sh *shard) decide(hash uint64, key string, l *limit, r algorithm.Request, write bool, before algorithm.Instant) (o algorithm.Outcome, at algorithm.Instant, full bool, err error) {
+func (sh *shard) decide(ctx context.Context, hash uint64, key string, l *limit, r algorithm.Request, write bool, before algorithm.Instant) (o algorithm.Outcome, at algorithm.Instant, full bool, err error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock() // deferred: Step and Clock may be the user's, and panic
-	if at, err = sh.instant(before); err != nil {
+	if at, err = sh.instant(ctx, before); err != nil {
 		return o, 0, false, err
 	}
 	rec := sh.table.find(hash, key, l.name)

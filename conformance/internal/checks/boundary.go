@@ -162,6 +162,14 @@ func featuresAgree(w *world.World) {
 		w.Skip("the store has neither store.Features.Bind nor Within")
 	}
 	decideOnEachPath(w)
+	for _, w.Path = range w.Paths() {
+		for _, s := range w.Slots("b", "l") { // a queue denies what may not wait
+			bounded := world.Op(s, 1)
+			bounded.Request.MaxDelay = time.Nanosecond
+			w.Apply(world.Op(s, 1))
+			w.Apply(bounded)
+		}
+	}
 }
 
 func featuresSeen(w *world.World) {

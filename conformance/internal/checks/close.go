@@ -63,8 +63,9 @@ func closeThenClosed(w *world.World) {
 	a := ops[0].Algorithm
 	b := w.Bind("l", a)
 	for range 2 {
-		w.NoError("Close", w.Store.Close())
+		w.CloseStore()
 		mustRefuseAll(background, w, b, "after Close", store.ErrClosed, ops)
+		w.MustRefuse("an invalid cost after Close", store.ErrInvalid, world.Op(ops[0].Slot, -1))
 		w.MustBeError("Reset of slots of all kinds after Close", w.Store.Reset(background, w.Slots("a", "l")), store.ErrClosed, nil)
 		if bind := store.FeaturesOf(w.Store).Bind; bind != nil {
 			_, err := bind("m", a)
@@ -77,6 +78,7 @@ func closeInUse(w *world.World) {
 	a := world.Limit("gcra:1000000000000/1h")
 	const callers = 8
 	var started sync.WaitGroup
+	var closed atomic.Bool // Close has returned
 	started.Add(callers)
 	w.ConcurrentlyWith(callers, func(i int) error {
 		begun := sync.OnceFunc(started.Done)
@@ -87,10 +89,14 @@ func closeInUse(w *world.World) {
 			if !w.Can(world.NeedsOps) {
 				ops = ops[:1]
 			}
+			late := closed.Load()
 			_, committed, err := w.Store.Apply(background, ops)
 			begun()
 			if errors.Is(err, store.ErrClosed) {
 				return nil
+			}
+			if late && err == nil {
+				return world.Failure{What: "Apply after Close has returned", Got: fmt.Sprintf("committed %t", committed), Want: "ErrClosed"}
 			}
 			if err != nil || !committed {
 				return world.Failure{What: "Apply beside Close", Got: fmt.Sprintf("committed %t, error %v", committed, err), Want: "committed, or ErrClosed"}
@@ -98,10 +104,61 @@ func closeInUse(w *world.World) {
 		}
 	}, func() {
 		started.Wait()
-		if err := w.Store.Close(); err != nil {
-			w.Errorf("Close: %v", err)
+		defer closed.Store(true) // also where Close hangs: nobody goes on for ever
+		w.CloseStore()
+	})
+}
+
+// contextQueued holds one call in its reading of the clock, and ends the context of
+// another. Where the other call waits for the first, it reads the clock after that, and
+// is too late. A call that was about to read the clock may still be decided: what is
+// wrong must be seen twice.
+func contextQueued(w *world.World) {
+	var found error
+	for range 2 {
+		w.StartAt(world.Start)
+		if found = queuedOnce(w); found == nil {
+			return
+		}
+	}
+	w.Fail(found)
+}
+
+func queuedOnce(w *world.World) error {
+	s := world.SlotOf("a", "l", w.Limit("gcra:5/1h"))
+	var reads atomic.Int64
+	var ended, late atomic.Bool // the context; a reading after that
+	held, release := make(chan struct{}), make(chan struct{})
+	w.Clock.OnRead(func() {
+		if reads.Add(1) == 1 {
+			close(held)
+			<-release
+		} else if ended.Load() {
+			late.Store(true)
 		}
 	})
+	ctx, cancel := context.WithCancel(background)
+	var err error
+	w.ConcurrentlyWith(2, func(i int) error {
+		if i == 0 {
+			_, _, err := w.Store.Apply(background, []store.Op{world.Op(s, 1)})
+			return err
+		}
+		<-held
+		_, _, err = w.Store.Apply(ctx, []store.Op{world.Op(s, 1)})
+		return nil
+	}, func() {
+		<-held
+		time.Sleep(10 * time.Millisecond) // the other call is on its way
+		cancel()
+		ended.Store(true)
+		close(release)
+	})
+	w.Clock.OnRead(nil)
+	if late.Load() && !errors.Is(err, context.Canceled) {
+		return world.Failure{What: "a call whose context ended while it waited for another", Got: fmt.Sprintf("the error %v", err), Want: "the error of the context"}
+	}
+	return nil
 }
 
 // endingCalls makes calls with ending contexts, each for one unit of every slot,

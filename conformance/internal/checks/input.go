@@ -116,6 +116,19 @@ func inputEdges(w *world.World) {
 	}
 }
 
+// inputLarge takes and counts more than 32 bits hold.
+func inputLarge(w *world.World) {
+	const large = 1<<32 + 5
+	for _, spec := range world.BuiltIn("1000000000000/24h") {
+		s := world.SlotOf("a", "l", w.Limit(spec))
+		for _, cost := range []int64{large, 1, large, 1 << 32, 3} {
+			w.MustCommit(world.Op(s, cost))
+		}
+		w.Apply(world.Op(s, algorithm.MaxUnits-3*1<<32))
+		w.Look(s)
+	}
+}
+
 func inputStays(w *world.World) {
 	a := w.Limit("gcra:5/1s")
 	wrong := world.Take("wrong", "wrong", world.Limit("fixed-window:1/24h"), 1)

@@ -1,9 +1,11 @@
 package checks
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
@@ -89,6 +91,35 @@ func resetOne(w *world.World) {
 	w.MustRemain(last, 0)
 	w.Reset(world.SlotOf(last.Key, last.Limit, world.Limit(w.Kinds()[0].Name+":1/1s")))
 	w.MustBeFresh(last)
+	// Many in one call.
+	var many []store.Slot
+	for i := range 40 {
+		many = append(many, keySlot("key"+strconv.Itoa(i), "l"))
+	}
+	w.MustTakeAll(many, world.Capacities(many))
+	w.Reset(many...)
+	w.MustBeFresh(many...)
+}
+
+// logEntries fills logs entry by entry, each at an instant of its own.
+func logEntries(w *world.World) {
+	for _, f := range algorithm.Families() {
+		if !f.Log {
+			continue
+		}
+		w.StartAt(world.Start)
+		const limit = 2500
+		n := w.Often(2100, 1100)
+		s := world.SlotOf("a", "l", w.Limit(f.Name+":"+strconv.Itoa(limit)+"/24h"))
+		for range n {
+			w.MustCommit(world.Op(s, 1))
+			w.Advance(time.Microsecond)
+		}
+		w.MustDeny(world.Op(s, int64(limit-n+1)))
+		w.MustCommit(world.Op(s, int64(limit-n)))
+		w.Reset(s)
+		w.MustBeFresh(s)
+	}
 }
 
 func resetTwice(w *world.World) {
@@ -176,7 +207,38 @@ func keptApart(slots func(w *world.World) []store.Slot) func(w *world.World) {
 }
 
 // kindSlots are the kinds of algorithm of one key and limit name.
-func kindSlots(w *world.World) []store.Slot { return append(w.Slots("a", "l"), w.Slots("a", "")...) }
+func kindSlots(w *world.World) []store.Slot {
+	slots := append(w.Slots("a", "l"), w.Slots("a", "")...)
+	if w.Can(world.NeedsCustom) {
+		slots = append(slots, world.SlotOf("a", "l", world.NewCooldownOf("conformance.cooldown/2")), world.SlotOf("a", "l", world.NewCooldownOf("conformance.cooldown")))
+	}
+	return slots
+}
+
+// limitNameSlots have limit names that a store may take for something else, or cut off.
+func limitNameSlots(*world.World) []store.Slot {
+	var slots []store.Slot
+	for _, name := range hostileTexts {
+		slots = append(slots, keySlot("a", name))
+	}
+	for _, n := range []int{31, 32, 63, 64, 127, 128, 191, 192, 193, 199, 200, 201, 254, 255, 256, 257, 1024, 65_536} {
+		long := strings.Repeat("n", n)
+		slots = append(slots, keySlot("a", long), keySlot("a", long[:n-1]+"o"), keySlot("a", "o"+long[1:]))
+	}
+	return slots
+}
+
+// collidingSlots have keys and limit names with equal hashes: CRC-32, FNV-1, FNV-1a,
+// that of Java.
+func collidingSlots(*world.World) []store.Slot {
+	var slots []store.Slot
+	for _, pair := range [][2]string{
+		{"plumless", "buckeroo"}, {"creamwove", "quists"}, {"costarring", "liquid"}, {"declinate", "macallums"}, {"Aa", "BB"},
+	} {
+		slots = append(slots, keySlot(pair[0], "l"), keySlot(pair[1], "l"), keySlot("a", pair[0]), keySlot("a", pair[1]))
+	}
+	return slots
+}
 
 // hostileSlots have keys that a store may take for something else.
 func hostileSlots(*world.World) []store.Slot {

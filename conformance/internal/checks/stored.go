@@ -62,10 +62,40 @@ func storedUntouched(w *world.World) {
 				w.Apply(world.Op(s, cost))
 			}
 			w.SetClock(world.Start) // a TTL counts from what the clock shows
-			if after, _ := stored(w, s); after.Text != before.Text || after.TTL > before.TTL {
-				w.Wrong(storedLine(after), storedLine(before)+" or less", "what is kept for %s after looks and denials", transcript.Slot(s))
-			}
+			mustKeepAsIs(w, s, before, "looks and denials")
 		}
+	}
+	if w.Can(world.NeedsOps) {
+		storedUntouchedBeside(w)
+	}
+}
+
+// mustKeepAsIs fails unless what is kept for a slot is as it was, for no longer.
+func mustKeepAsIs(w *world.World, s store.Slot, before world.Stored, after string) {
+	if now, _ := stored(w, s); now.Text != before.Text || now.TTL > before.TTL {
+		w.Wrong(storedLine(now), storedLine(before)+" or less", "what is kept for %s after %s", transcript.Slot(s), after)
+	}
+}
+
+// storedUntouchedBeside makes calls of several ops that change nothing of a slot: one
+// op of a refused call, and a look in a call that is committed.
+func storedUntouchedBeside(w *world.World) {
+	slots := w.Slots("b", "l")
+	before := make([]world.Stored, len(slots))
+	for i, s := range slots {
+		w.MustCommit(world.Op(s, 1))
+		before[i], _ = stored(w, s)
+	}
+	w.Advance(time.Microsecond) // a TTL that is set anew is rounded up to another end
+	refused := append(world.Ops(slots, 1), world.Take("b", "other", w.Limit("gcra:5/1s"), 6))
+	w.MustDeny(refused...)
+	looks := append(world.Ops(slots, 0), world.Take("b", "other", w.Limit("gcra:5/1s"), 1))
+	w.MustCommit(looks...)
+	if !w.OwnClock {
+		w.SetClock(world.Start)
+	}
+	for i, s := range slots {
+		mustKeepAsIs(w, s, before[i], "a refused call and a look beside other ops")
 	}
 }
 
@@ -83,6 +113,15 @@ func storedNothing(w *world.World) {
 		w.MustCommit(world.Op(s, 1))
 		w.Reset(s)
 		mustKeepNothing(w, s, "after a reset")
+	}
+	if !w.Can(world.NeedsOps) {
+		return
+	}
+	slots, other := w.Slots("b", "l"), world.SlotOf("b", "other", w.Limit("gcra:5/1s"))
+	w.MustDeny(append(world.Ops(slots, 1), world.Op(other, 6))...)
+	w.MustCommit(append(world.Ops(slots, 0), world.Op(other, 1))...)
+	for _, s := range slots {
+		mustKeepNothing(w, s, "after a refused call and a look beside other ops")
 	}
 }
 

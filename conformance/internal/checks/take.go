@@ -31,6 +31,23 @@ func takeRefused(w *world.World) {
 			w.MustAllRemain(slots, left)
 		}
 	}
+	takeRefusedAt(w)
+}
+
+// takeRefusedAt has one of twenty ops denied, in each place.
+func takeRefusedAt(w *world.World) {
+	slots := make([]store.Slot, 20)
+	for i := range slots {
+		slots[i] = world.SlotOf("b", "l"+strconv.Itoa(i), w.Limit("gcra:5/1h"))
+	}
+	w.MustTakeAll(slots, slices.Repeat([]int64{1}, len(slots)))
+	left := slices.Repeat([]int64{4}, len(slots))
+	for denied := range slots {
+		ops := world.Ops(slots, 1)
+		ops[denied].Request.Cost = 5
+		w.MustDeny(ops...)
+		w.MustAllRemain(slots, left)
+	}
 }
 
 func takeSingle(w *world.World) {

@@ -124,6 +124,9 @@ func (w *World) MustAnswer(at algorithm.Instant, ops []store.Op, want []algorith
 // asFresh leads from a wrong answer to its cause, where the answer is right for a
 // fresh key and the key is not fresh.
 func (w *World) asFresh(op *store.Op, want algorithm.Outcome) string {
+	if op.Outcome.Limit == changedState {
+		return "; its state came back from the store changed"
+	}
 	_, charged := op.Algorithm.Step(algorithm.State{}, w.Now(), op.Request)
 	_, look := op.Algorithm.Step(algorithm.State{}, w.Now(), algorithm.Request{})
 	if want == charged || want == look || op.Outcome != charged && op.Outcome != look {

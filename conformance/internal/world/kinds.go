@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -110,16 +111,29 @@ func (w *World) OfKind(k Kind, rate string) algorithm.Algorithm {
 // admits any cost up to its capacity, and then nothing for a time that grows with
 // the cost.
 //
-// The last three words follow from the first. Step panics where they do not, so
-// that a store that loses a word is found.
-type Cooldown struct{ capacity, each int64 }
+// The last three words follow from the first. Where they do not, Step answers with a
+// Limit of changedState, so that a store that loses a word is found.
+type Cooldown struct {
+	capacity, each int64
+	kind           string // "" is cooldownKind
+}
 
-// NewCooldown returns a Cooldown of so many µs for each unit.
-func NewCooldown(capacity, each int64) Cooldown { return Cooldown{capacity, each} }
+// changedState is a Limit that no algorithm has.
+const changedState = -1
+
+const cooldownKind = "conformance.cooldown/1"
+
+// NewCooldown returns a Cooldown of each µs for a unit.
+func NewCooldown(capacity, each int64) Cooldown { return Cooldown{capacity: capacity, each: each} }
+
+// NewCooldownOf returns a Cooldown of another kind.
+func NewCooldownOf(kind string) Cooldown {
+	return Cooldown{capacity: 5, each: 24 * 3600 * 1_000_000, kind: kind}
+}
 
 // Spec implements algorithm.Algorithm.
 func (c Cooldown) Spec() algorithm.Spec {
-	return algorithm.Spec{Kind: "conformance.cooldown/1", Params: [4]int64{c.capacity, c.each}}
+	return algorithm.Spec{Kind: cmp.Or(c.kind, cooldownKind), Params: [4]int64{c.capacity, c.each}}
 }
 
 func (c Cooldown) String() string { return "conformance.cooldown" }
@@ -133,7 +147,7 @@ func (c Cooldown) Step(s algorithm.State, now algorithm.Instant, r algorithm.Req
 	var left int64
 	if !s.Fresh() {
 		if s.Words() == 0 || !s.Equal(c.state(s.Word(0))) {
-			panic("conformance: a state came back from the store changed: " + s.String())
+			return s, algorithm.Outcome{Limit: changedState}
 		}
 		left = max(0, s.Word(0)-int64(now))
 	}

@@ -37,6 +37,7 @@ type World struct {
 	check    Check
 	open     Opener
 	keeps    bool              // the store drops nothing while the check runs
+	stuck    bool              // Close has not returned
 	answered algorithm.Instant // by a store with its own clock, last
 	log      transcript.Log
 	timed    store.Store // Store with a time-out, or nil
@@ -61,10 +62,10 @@ func Run(c Check, cfg *Config, t TB, open Opener) {
 func (w *World) StartAt(at algorithm.Instant) {
 	if w.Store == nil {
 		w.Cleanup(w.close)
-	} else {
-		w.close()
+	} else if w.close(); w.stuck {
+		w.FailNow() // or each of its stores would hang
 	}
-	w.Clock, w.Model, w.Latest, w.answered, w.Calls = newClock(), Model{}, 0, 0, 0
+	w.Clock, w.Model, w.Latest, w.answered, w.Calls, w.stuck = newClock(), Model{}, 0, 0, 0, false
 	w.timed, w.bounds = nil, map[boundLimit]store.Bound{}
 	w.log.Reset()
 	w.SetClock(at)
@@ -74,11 +75,30 @@ func (w *World) StartAt(at algorithm.Instant) {
 }
 
 func (w *World) close() {
-	if w.Store == nil {
-		return // opening it has failed
+	if w.Store == nil || w.stuck {
+		return // opening it has failed, or closing it
 	}
-	if err := w.Store.Close(); err != nil {
-		w.Errorf("%s: Close: %v", w.check.Name, err)
+	if err := w.closeInTime(); err != nil {
+		w.Errorf("%s (%s)\n  rule:      Close is idempotent and comes to an end, and so does this check: %s\n  broken by: Close: %v",
+			w.check.Name, w.check.Property, w.check.Rule, err)
+	}
+}
+
+// CloseStore closes the store and fails where that fails, or does not end.
+func (w *World) CloseStore() { w.NoError("Close", w.closeInTime()) }
+
+// closeInTime closes the store. It does not wait for a Close that hangs.
+func (w *World) closeInTime() error {
+	const patience = 5 * time.Second
+	closed := make(chan error, 1)
+	s := w.Store
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(patience):
+		w.stuck = true
+		return fmt.Errorf("it has not returned within %v", patience)
 	}
 }
 
