@@ -30,7 +30,8 @@ func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 	if s.closed.Load() {
 		return nil, store.ErrClosed
 	}
-	return &bound{s, s.limit(name, a), s.monotonic != nil && neverPanics(a)}, nil
+	l := s.limit(name, a)
+	return &bound{s, l, s.monotonic != nil && l.inPlace != nil && neverPanics(a)}, nil
 }
 
 // neverPanics reports whether a is of package algorithm. A step of the user's may
