@@ -117,7 +117,6 @@ func TestLawK3ChangeKeepsWhatWasUsed(t *testing.T) {
 					used++
 				}
 				want.Remaining = remain(used)
-			default: // of other kinds it is for their oracle to say, see TestLawKChangedLimitsEqualTheOracle
 			case "sliding-log":
 				used := int64(0)
 				for _, entry := range entries(s) {

@@ -159,7 +159,6 @@ func mustMoveBy(t *rapid.T, kind string, p params, s, next algorithm.State, now 
 		if next.Word(0) != start || next.Word(1) != cur || next.Word(2) != prev {
 			wrong("the counts", next, algorithm.NewState(start, cur, prev))
 		}
-	default: // of other kinds it is for their oracle to say
 	case "sliding-log":
 		var want [][2]int64
 		at := int64(now)

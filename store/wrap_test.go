@@ -147,10 +147,7 @@ func TestHookMayAnswerOrAskForOthers(t *testing.T) {
 }
 
 // withTimeout is a store with the feature Within alone.
-type withTimeout struct {
-	store.Store
-	err error
-}
+type withTimeout struct{ store.Store }
 
 func (w *withTimeout) Features() store.Features {
 	return store.Features{Owner: w, Within: func(timeout time.Duration) store.Store {
@@ -220,7 +217,7 @@ func TestHooksSeeValidInputOnly(t *testing.T) {
 // shadowing embeds a store and does something of its own.
 type shadowing struct {
 	*memorystore.Store
-	list []int // makes values of the type impossible to compare
+	_ []int // makes values of the type impossible to compare
 }
 
 // holding is a store whose type can be compared, and whose values sometimes cannot.

@@ -36,7 +36,7 @@ func (c *call) run() {
 		ops += len(g.Value.ops)
 	}
 	c.dispatcher.store.counters.called(len(c.Groups), ops)
-	reply, err, panicked := c.send(c.dispatcher.takes)
+	reply, panicked, err := c.send(c.dispatcher.takes)
 	if c.takes && len(c.Groups) > 1 && writeRefused(err) {
 		// Alone, a group that writes nothing, such as one that is denied, would have been
 		// answered. So it is among others: by a look at all of them.
@@ -45,7 +45,7 @@ func (c *call) run() {
 			g.Value.refusal = explain(c.dispatcher.verb(), err, true)
 		}
 		var lookErr error
-		if reply, lookErr, panicked = c.send(false); lookErr == nil {
+		if reply, panicked, lookErr = c.send(false); lookErr == nil {
 			err = nil
 		}
 	}
@@ -81,10 +81,10 @@ func writeRefused(err error) bool {
 func (c *call) isSingle() bool { return len(c.Groups) == 1 && len(c.Groups[0].Value.ops) == 1 }
 
 // send sends the call, as one that takes or one that looks.
-func (c *call) send(takes bool) (reply string, err error, panicked *recovered) {
+func (c *call) send(takes bool) (reply string, panicked *recovered, err error) {
 	c.takes = takes
 	panicked = recoverFrom(func() { reply, err = c.ask() })
-	return reply, err, panicked
+	return reply, panicked, err
 }
 
 func (c *call) ask() (reply string, err error) {

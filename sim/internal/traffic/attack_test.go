@@ -58,7 +58,7 @@ func TestBoundaryPassesTwiceTheLimitAtEachEdge(t *testing.T) {
 func TestCounterAttackPassesTwiceTheLimitLessOneInAWindow(t *testing.T) {
 	for _, limit := range []scenario.Rate{rate(100, 10*time.Second), rate(7, time.Minute), rate(3, time.Second), rate(2, 4*time.Microsecond), rate(1, time.Second)} {
 		list := take(t, source(t, scenario.Traffic{Process: scenario.Process{Kind: "counter", Limit: limit}}), int(5*(2*limit.Units-1)))
-		counter, err := algorithm.NewSlidingCounter(algorithm.Rate{Units: limit.Units, Per: limit.Per})
+		counter, err := algorithm.NewSlidingCounter(algorithm.Rate(limit))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,7 +100,7 @@ var checks = map[string]func(value []byte) (reason string){
 // behind would be taken for the user and every line would have the wrong key. It refuses a quote without a backslash, which no
 // server writes that escapes what its clients send.
 func checkUser(b []byte) string {
-	if bytes.IndexAny(b, ` "`) < 0 { // most users
+	if !bytes.ContainsAny(b, ` "`) { // most users
 		return ""
 	}
 	words := bytes.Split(b, []byte(" "))
@@ -223,7 +223,7 @@ func (l *layout) field(i int, b []byte) (value, rest []byte, ok bool) {
 			end = len(b)
 		}
 	}
-	return b[:end], b[end:], f.kind == spaced || end > 0 && bytes.IndexAny(b[:end], ` "`) < 0
+	return b[:end], b[end:], f.kind == spaced || end > 0 && !bytes.ContainsAny(b[:end], ` "`)
 }
 
 // quote returns the index of the quote that closes a field, or -1.
