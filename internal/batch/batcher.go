@@ -12,63 +12,97 @@ package batch
 // there is no timer. Groups of a queue leave in the order in which they came, and
 // queues take turns.
 //
-// An event is Enqueue, Cancel or Done; after each, Next returns the calls to make now.
+// A queue belongs to the node that has the keys of its tag. Nodes do not wait for each
+// other. A call that all of its groups have left is abandoned: it gives its place to
+// another one, since nobody knows when a node that does not answer will. The abandoned
+// calls of a node have a bound of their own; where it is reached, the queues of the
+// node wait.
+//
+// An event is Enqueue, Cancel, Leave or Done; after each, Next returns the calls to
+// make now.
 type Batcher[T any] struct {
-	limits   Limits
-	queues   map[string]*queue[T] // with a group or a call
-	ready    list[*queue[T]]      // queues that may make a call
-	spare    []*queue[T]          // queues to be used again
-	inFlight int
-	waiting  int
+	limits    Limits
+	queues    map[string]*queue[T] // those with something to do
+	nodes     map[string]*node[T]  // by name; a few may have nothing to do
+	open      list[*node[T]]       // those with a queue that may make a call
+	spare     []*queue[T]          // those to be used again
+	inFlight  int
+	abandoned int
+	waiting   int
+	calls     uint64 // made so far
 }
 
 // Limits bound the calls of a Batcher. All are at least 1.
 type Limits struct {
 	Groups, Keys int // in one call; a group alone may have more keys
-	InFlight     int // calls of one queue at the same time
-	Total        int // calls of all queues at the same time
+	Queue        int // calls of one queue in flight
+	Node         int // calls of one node in flight, and as many that are abandoned
+	Abandoned    int // abandoned calls of a node that is not known
 }
 
 // Group is the part of a call that is decided all or nothing.
 type Group[T any] struct {
-	Value T
-	keys  int
-	queue *queue[T] // in which it waits, or nil
-	place link[*Group[T]]
-	sent  bool
+	Value  T
+	keys   int
+	queue  *queue[T] // in which it waits, or nil
+	place  link[*Group[T]]
+	call   *Call[T] // in which it has left, or nil
+	number uint64   // of that call
 }
 
-// Init makes g a group with this number of keys that is in no queue.
-func (g *Group[T]) Init(keys int) { g.keys, g.queue, g.sent = keys, nil, false }
+// Init makes a group one of so many keys, which waits nowhere.
+func (g *Group[T]) Init(keys int) { g.keys, g.queue, g.call, g.number = keys, nil, nil, 0 }
 
 // Sent reports whether the group has left in a call.
-func (g *Group[T]) Sent() bool { return g.sent }
+func (g *Group[T]) Sent() bool { return g.call != nil }
 
-// Call is the groups that share a call to the server.
+// Call is groups that travel together.
 type Call[T any] struct {
-	Groups []*Group[T]
-	queue  *queue[T]
+	Groups    []*Group[T]
+	queue     *queue[T]
+	node      *node[T]
+	number    uint64 // 0 once it is done
+	waiting   int    // groups that have not left
+	abandoned bool
+	answers   uint64 // of the node, when the call was made
 }
 
 // queue is where the groups of one tag wait.
 type queue[T any] struct {
 	tag      string
+	node     *node[T]
+	own      node[T] // its node, where nodes are not known
 	waiting  list[*Group[T]]
-	inFlight int
-	place    link[*queue[T]] // in Batcher.ready
+	inFlight int             // without those that are abandoned
+	calls    int             // with them
+	place    link[*queue[T]] // in ready of its node
+}
+
+// node is a server.
+type node[T any] struct {
+	name      string          // "" for that of one queue alone
+	ready     list[*queue[T]] // queues that have groups, and less in flight than they may
+	inFlight  int             // without those that are abandoned
+	abandoned int
+	users     int    // queues and calls
+	answers   uint64 // so far
+	place     link[*node[T]]
 }
 
 // New returns a batcher with nothing waiting and nothing in flight.
 func New[T any](limits Limits) *Batcher[T] {
-	return &Batcher[T]{limits: limits, queues: make(map[string]*queue[T])}
+	return &Batcher[T]{limits: limits, queues: make(map[string]*queue[T]), nodes: make(map[string]*node[T])}
 }
 
-// Enqueue lets a group wait in the queue of a tag. It waits nowhere else.
-func (b *Batcher[T]) Enqueue(tag string, g *Group[T]) {
+// Enqueue lets a group wait in the queue of a tag, whose keys lie on a node; "" is a
+// node that is not known, and then the queue counts as the only one of a node. The group
+// waits nowhere else.
+func (b *Batcher[T]) Enqueue(tag, node string, g *Group[T]) {
 	q := b.queues[tag]
 	if q == nil {
 		q = b.newQueue(tag)
 	}
+	b.move(q, node)
 	g.queue = q
 	q.waiting.push(&g.place, g)
 	b.waiting++
@@ -78,11 +112,13 @@ func (b *Batcher[T]) Enqueue(tag string, g *Group[T]) {
 // Next fills c with the next call to make now, counts it as in flight, and reports
 // whether there is one.
 func (b *Batcher[T]) Next(c *Call[T]) bool {
-	q, some := b.ready.first()
-	if !some || b.inFlight >= b.limits.Total {
+	n, some := b.open.first()
+	if !some {
 		return false
 	}
-	c.queue, c.Groups = q, c.Groups[:0]
+	q, _ := n.ready.first()
+	b.calls++
+	*c = Call[T]{Groups: c.Groups[:0], queue: q, node: n, number: b.calls, answers: n.answers}
 	keys := 0
 	for {
 		g, some := q.waiting.first()
@@ -90,26 +126,42 @@ func (b *Batcher[T]) Next(c *Call[T]) bool {
 			break
 		}
 		b.takeOut(g)
-		g.sent = true
+		g.call, g.number = c, c.number
 		c.Groups, keys = append(c.Groups, g), keys+g.keys
 	}
+	c.waiting = len(c.Groups)
 	q.inFlight++
+	q.calls++
+	n.inFlight++
+	n.users++
 	b.inFlight++
-	b.ready.remove(&q.place) // to the end, if it may make another one
+	n.ready.remove(&q.place) // to the end, if it may make another one
+	b.open.remove(&n.place)
 	b.update(q)
 	return true
 }
 
-// Done says that a call has come back, with an answer or an error.
-func (b *Batcher[T]) Done(c *Call[T]) {
-	q := c.queue
-	c.queue = nil
-	q.inFlight--
-	b.inFlight--
+// Done says that a call has come back: answered by the node, or without that.
+func (b *Batcher[T]) Done(c *Call[T], answered bool) {
+	q, n := c.queue, c.node
+	if answered {
+		n.answers++
+	}
+	if c.abandoned {
+		n.abandoned--
+		b.abandoned--
+	} else {
+		q.inFlight--
+		n.inFlight--
+		b.inFlight--
+	}
+	q.calls--
+	c.number, c.queue, c.node = 0, nil, nil
 	b.update(q)
+	b.release(n)
 }
 
-// Cancel takes a group out that has not left, and reports whether it could.
+// Cancel takes a group out that has not left in a call, and reports whether it could.
 func (b *Batcher[T]) Cancel(g *Group[T]) bool {
 	q := g.queue
 	if q == nil {
@@ -120,7 +172,33 @@ func (b *Batcher[T]) Cancel(g *Group[T]) bool {
 	return true
 }
 
-// Drain takes out and returns all the groups that wait; groups of one queue are in the
+// Leave says that nobody waits any more for a group that has left in a call. It reports
+// whether the call is still in flight, and whether it is abandoned with that. A group
+// is left once.
+func (b *Batcher[T]) Leave(g *Group[T]) (inFlight, abandoned bool) {
+	c := g.call
+	if c == nil || c.number != g.number {
+		return false, false
+	}
+	if c.waiting--; c.waiting > 0 {
+		return true, false
+	}
+	c.abandoned = true
+	c.queue.inFlight--
+	c.node.inFlight--
+	c.node.abandoned++
+	b.inFlight--
+	b.abandoned++
+	b.update(c.queue)
+	b.openOrClose(c.node) // the queue may belong to another one by now
+	return true, true
+}
+
+// Silent reports whether the node of a call in flight has answered nothing since the
+// call was made.
+func (b *Batcher[T]) Silent(c *Call[T]) bool { return c.node != nil && c.node.answers == c.answers }
+
+// Drain takes out and returns all the groups that wait: those of one queue in the
 // order in which they came.
 func (b *Batcher[T]) Drain() (all []*Group[T]) {
 	for _, q := range b.queues {
@@ -133,8 +211,9 @@ func (b *Batcher[T]) Drain() (all []*Group[T]) {
 	return all
 }
 
-// InFlight returns the number of calls in flight.
-func (b *Batcher[T]) InFlight() int { return b.inFlight }
+// InFlight returns the number of calls in flight that somebody waits for, and of those
+// that are abandoned.
+func (b *Batcher[T]) InFlight() (calls, abandoned int) { return b.inFlight, b.abandoned }
 
 // Waiting returns the number of groups that wait.
 func (b *Batcher[T]) Waiting() int { return b.waiting }
@@ -143,36 +222,4 @@ func (b *Batcher[T]) takeOut(g *Group[T]) {
 	g.queue.waiting.remove(&g.place)
 	g.queue = nil
 	b.waiting--
-}
-
-// update puts a queue where it belongs: among the queues that may make a call, or away
-// where it has no group and no call. There are as many queues as keys, so none is kept
-// but the one without a tag.
-func (b *Batcher[T]) update(q *queue[T]) {
-	_, waits := q.waiting.first()
-	switch may := waits && q.inFlight < b.limits.InFlight; {
-	case may && !q.place.listed:
-		b.ready.push(&q.place, q)
-	case !may && q.place.listed:
-		b.ready.remove(&q.place)
-	}
-	if !waits && q.inFlight == 0 && q.tag != "" {
-		delete(b.queues, q.tag)
-		if q.tag = ""; len(b.spare) < maxSpare {
-			b.spare = append(b.spare, q)
-		}
-	}
-}
-
-// maxSpare is how many queues are kept to be used again.
-const maxSpare = 64
-
-func (b *Batcher[T]) newQueue(tag string) (q *queue[T]) {
-	if n := len(b.spare); n > 0 {
-		q, b.spare = b.spare[n-1], b.spare[:n-1]
-	} else {
-		q = new(queue[T])
-	}
-	q.tag, b.queues[tag] = tag, q
-	return q
 }

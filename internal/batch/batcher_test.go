@@ -3,6 +3,7 @@ package batch
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,18 +25,29 @@ func names(groups []*Group[string]) (all []string) {
 }
 
 // model says what a Batcher has to do, in the plainest way: all groups in the order in
-// which they came, and the queues in the order in which it is their turn.
+// which they came, and the queues and nodes in the order in which it is their turn.
 type model struct {
 	limits  Limits
 	waiting []waiting
-	turns   []string // tags of queues that may make a call
-	calls   []string // tags of the calls in flight
+	turns   map[string][]string // by node, tags of queues that may make a call
+	open    []string            // nodes that may make a call
+	calls   []*modelCall        // in flight
+	node    map[string]string   // of a tag
 }
 
 type waiting struct {
 	tag   string
 	group *Group[string]
 }
+
+type modelCall struct {
+	tag, node string
+	groups    []*Group[string]
+	left      map[*Group[string]]bool
+	answered  bool // the node, since the call was made
+}
+
+func (c *modelCall) abandoned() bool { return len(c.left) == len(c.groups) }
 
 func (m *model) of(tag string) (groups []*Group[string]) {
 	for _, w := range m.waiting {
@@ -46,43 +58,80 @@ func (m *model) of(tag string) (groups []*Group[string]) {
 	return groups
 }
 
-func (m *model) inFlight(tag string) (n int) {
-	for _, t := range m.calls {
-		if t == tag {
+// count is the number of calls that f holds for.
+func (m *model) count(f func(c *modelCall) bool) (n int) {
+	for _, c := range m.calls {
+		if f(c) {
 			n++
 		}
 	}
 	return n
 }
 
-// settle lets a queue stand in turns if it may make a call.
+// settle lets a queue and its node stand where they belong.
 func (m *model) settle(tag string) {
-	may := len(m.of(tag)) > 0 && m.inFlight(tag) < m.limits.InFlight
-	switch listed := slices.Contains(m.turns, tag); {
-	case may && !listed:
-		m.turns = append(m.turns, tag)
-	case !may && listed:
-		m.turns = slices.DeleteFunc(m.turns, func(t string) bool { return t == tag })
+	node := m.node[tag]
+	inFlight := m.count(func(c *modelCall) bool { return c.tag == tag && !c.abandoned() })
+	m.turns[node] = stand(m.turns[node], tag, len(m.of(tag)) > 0 && inFlight < m.limits.Queue)
+	m.settleNode(node)
+}
+
+func (m *model) settleNode(node string) {
+	live := m.count(func(c *modelCall) bool { return c.node == node && !c.abandoned() })
+	abandoned := m.count(func(c *modelCall) bool { return c.node == node && c.abandoned() })
+	most := m.limits.Node
+	if strings.HasPrefix(node, "of ") {
+		most = m.limits.Abandoned
 	}
+	m.open = stand(m.open, node, len(m.turns[node]) > 0 && live < m.limits.Node && abandoned < most)
+}
+
+// stand adds a name at the end of a list, or takes it out.
+func stand(list []string, name string, in bool) []string {
+	if !in {
+		return slices.DeleteFunc(list, func(other string) bool { return other == name })
+	}
+	if !slices.Contains(list, name) {
+		list = append(list, name)
+	}
+	return list
+}
+
+// enqueue lets a group wait, on a node that may be another one than so far.
+func (m *model) enqueue(tag, node string, g *Group[string]) {
+	if node == "" {
+		node = "of " + tag
+	}
+	busy := len(m.of(tag)) > 0 || m.count(func(c *modelCall) bool { return c.tag == tag }) > 0
+	if old, known := m.node[tag]; known && old != node {
+		m.turns[old] = stand(m.turns[old], tag, false)
+		if busy {
+			m.settleNode(old)
+		}
+	}
+	m.node[tag] = node
+	m.waiting = append(m.waiting, waiting{tag, g})
+	m.settle(tag)
 }
 
 // next takes the first groups of the queue whose turn it is that fit into one call.
-func (m *model) next() (call []*Group[string]) {
-	if len(m.turns) == 0 || len(m.calls) >= m.limits.Total {
+func (m *model) next() *modelCall {
+	if len(m.open) == 0 {
 		return nil
 	}
-	tag, keys := m.turns[0], 0
-	m.turns = m.turns[1:]
-	for _, g := range m.of(tag) {
-		if len(call) > 0 && (len(call) == m.limits.Groups || keys+g.keys > m.limits.Keys) {
+	node := m.open[0]
+	c, keys := &modelCall{tag: m.turns[node][0], node: node, left: map[*Group[string]]bool{}}, 0
+	for _, g := range m.of(c.tag) {
+		if len(c.groups) > 0 && (len(c.groups) == m.limits.Groups || keys+g.keys > m.limits.Keys) {
 			break
 		}
-		call, keys = append(call, g), keys+g.keys
+		c.groups, keys = append(c.groups, g), keys+g.keys
 		m.remove(g)
 	}
-	m.calls = append(m.calls, tag)
-	m.settle(tag)
-	return call
+	m.calls = append(m.calls, c)
+	m.open, m.turns[node] = stand(m.open, node, false), stand(m.turns[node], c.tag, false)
+	m.settle(c.tag)
+	return c
 }
 
 func (m *model) remove(g *Group[string]) (tag string, found bool) {
@@ -95,39 +144,59 @@ func (m *model) remove(g *Group[string]) (tag string, found bool) {
 	return tag, true
 }
 
+// callOf is the call in flight that a group is in.
+func (m *model) callOf(g *Group[string]) *modelCall {
+	for _, c := range m.calls {
+		if slices.Contains(c.groups, g) {
+			return c
+		}
+	}
+	return nil
+}
+
 // TestBatcherIsItsModel: the groups of a tag leave in the order in which they came, as
-// many as the limits allow, each once; one that was cancelled never does; tags take turns.
+// many as the limits allow, each once; one that was cancelled never does; a call that all
+// have left gives its place back; tags and nodes take turns.
 func TestBatcherIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{
-			Groups:   rapid.IntRange(1, 6).Draw(t, "groups"),
-			Keys:     rapid.IntRange(1, 10).Draw(t, "keys"),
-			InFlight: rapid.IntRange(1, 3).Draw(t, "in flight"),
-			Total:    rapid.IntRange(1, 6).Draw(t, "total"),
+			Groups:    rapid.IntRange(1, 6).Draw(t, "groups"),
+			Keys:      rapid.IntRange(1, 10).Draw(t, "keys"),
+			Queue:     rapid.IntRange(1, 3).Draw(t, "calls of a queue"),
+			Node:      rapid.IntRange(1, 5).Draw(t, "calls of a node"),
+			Abandoned: rapid.IntRange(1, 4).Draw(t, "abandoned calls of a node that is not known"),
 		}
-		b, m := New[string](limits), &model{limits: limits}
+		b, m := New[string](limits), &model{limits: limits, turns: map[string][]string{}, node: map[string]string{}}
 		var all []*Group[string]
 		var calls []*Call[string]
+		var spare []*Call[string] // done, and used again
 		t.Repeat(map[string]func(*rapid.T){
 			"enqueue": func(t *rapid.T) {
-				tag := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "tag")
+				tag := rapid.SampledFrom([]string{"", "a", "b", "c", "d"}).Draw(t, "tag")
+				node := ""
+				if tag != "" {
+					node = rapid.SampledFrom([]string{"", "x", "x", "y"}).Draw(t, "node")
+				}
 				g := newGroup(fmt.Sprint(len(all)), 0)
 				if len(all) > 0 && rapid.Bool().Draw(t, "again") { // one that waits nowhere
-					if old := rapid.SampledFrom(all).Draw(t, "group"); !slices.ContainsFunc(m.waiting, func(w waiting) bool { return w.group == old }) {
+					old := rapid.SampledFrom(all).Draw(t, "group")
+					if m.callOf(old) == nil && !slices.ContainsFunc(m.waiting, func(w waiting) bool { return w.group == old }) {
 						g = old
 					}
 				}
 				g.Init(rapid.IntRange(1, 12).Draw(t, "keys of it"))
 				all = append(all, g)
-				b.Enqueue(tag, g)
-				m.waiting = append(m.waiting, waiting{tag, g})
-				m.settle(tag)
+				b.Enqueue(tag, node, g)
+				m.enqueue(tag, node, g)
 			},
 			"next": func(t *rapid.T) {
 				c := &Call[string]{Groups: []*Group[string]{newGroup("of another call", 99)}}
+				if len(spare) > 0 {
+					c, spare = spare[0], spare[1:]
+				}
 				got, want := b.Next(c), m.next()
-				if got != (want != nil) || got && !slices.Equal(c.Groups, want) {
-					t.Fatalf("%v: %v leave, want %v", got, names(c.Groups), names(want))
+				if got != (want != nil) || got && !slices.Equal(c.Groups, want.groups) {
+					t.Fatalf("%v: %v leave, want %+v", got, names(c.Groups), want)
 				}
 				if got {
 					calls = append(calls, c)
@@ -138,10 +207,37 @@ func TestBatcherIsItsModel(t *testing.T) {
 					t.Skip("nothing is in flight")
 				}
 				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
-				b.Done(calls[i])
-				tag := m.calls[i]
+				answered := rapid.Bool().Draw(t, "answered")
+				b.Done(calls[i], answered)
+				done := m.calls[i]
+				spare = append(spare, calls[i])
 				calls, m.calls = slices.Delete(calls, i, i+1), slices.Delete(m.calls, i, i+1)
-				m.settle(tag)
+				for _, c := range m.calls {
+					c.answered = c.answered || answered && c.node == done.node
+				}
+				m.settle(done.tag)
+				m.settleNode(done.node)
+			},
+			"leave": func(t *rapid.T) {
+				if len(all) == 0 {
+					t.Skip("there is no group")
+				}
+				g := rapid.SampledFrom(all).Draw(t, "which")
+				c := m.callOf(g)
+				if c != nil && c.left[g] {
+					t.Skip("it has left")
+				}
+				inFlight, abandoned := b.Leave(g)
+				if c != nil {
+					c.left[g] = true
+				}
+				if inFlight != (c != nil) || abandoned != (c != nil && c.abandoned()) {
+					t.Fatalf("left a call in flight: %v, abandoned: %v, of %+v", inFlight, abandoned, c)
+				}
+				if c != nil {
+					m.settle(c.tag)
+					m.settleNode(c.node)
+				}
 			},
 			"cancel": func(t *rapid.T) {
 				if len(all) == 0 {
@@ -169,27 +265,34 @@ func TestBatcherIsItsModel(t *testing.T) {
 						t.Fatalf("%d groups are drained, want %d", len(got), len(m.waiting))
 					}
 				}
-				m.waiting, m.turns = nil, nil
+				m.waiting, m.turns, m.open = nil, map[string][]string{}, nil
 			},
 			"": func(t *rapid.T) {
-				if b.InFlight() != len(m.calls) || b.Waiting() != len(m.waiting) {
-					t.Fatalf("%d calls and %d groups, want %d and %d", b.InFlight(), b.Waiting(), len(m.calls), len(m.waiting))
+				live, abandoned := b.InFlight()
+				wantAbandoned := m.count((*modelCall).abandoned)
+				if live != len(m.calls)-wantAbandoned || abandoned != wantAbandoned || b.Waiting() != len(m.waiting) {
+					t.Fatalf("%d and %d calls, %d groups; want %d and %d, %d", live, abandoned, b.Waiting(), len(m.calls)-wantAbandoned, wantAbandoned, len(m.waiting))
 				}
-				kept := map[string]bool{}
+				for i, c := range calls {
+					if b.Silent(c) == m.calls[i].answered {
+						t.Fatalf("a node that has answered is silent, or the other way round")
+					}
+				}
+				kept := map[string]bool{"": true}
 				for _, w := range m.waiting {
 					kept[w.tag] = true
 				}
-				for _, tag := range m.calls {
-					kept[tag] = true
+				for _, c := range m.calls {
+					kept[c.tag] = true
 				}
 				for tag := range b.queues {
-					if tag != "" && !kept[tag] {
+					if !kept[tag] {
 						t.Fatalf("a queue is kept of %q, for which there is nothing to do", tag)
 					}
 				}
-				for _, g := range all {
-					if _, waits := (&model{waiting: m.waiting}).remove(g); waits && g.Sent() {
-						t.Fatalf("%s waits and was sent", g.Value)
+				for _, w := range m.waiting {
+					if w.group.Sent() {
+						t.Fatalf("%s waits and was sent", w.group.Value)
 					}
 				}
 			},
@@ -200,60 +303,60 @@ func TestBatcherIsItsModel(t *testing.T) {
 // TestSingleGroupLeavesImmediately: whatever came before, once nothing waits and a call
 // may be made.
 func TestSingleGroupLeavesImmediately(t *testing.T) {
-	b := New[string](Limits{Groups: 3, Keys: 2, InFlight: 1, Total: 1})
+	b := New[string](Limits{Groups: 3, Keys: 2, Queue: 1, Node: 1, Abandoned: 1})
 	for range 5 {
 		large := newGroup("large", 5) // more keys than a call has, which is fine for one group
-		b.Enqueue("", large)
+		b.Enqueue("", "", large)
 		var first, second Call[string]
 		if !b.Next(&first) || len(first.Groups) != 1 || first.Groups[0] != large || !large.Sent() {
 			t.Fatalf("%v leave", names(first.Groups))
 		}
 		waits, gone := newGroup("waits", 1), newGroup("gone", 1)
-		b.Enqueue("", waits)
-		b.Enqueue("", gone)
+		b.Enqueue("", "", waits)
+		b.Enqueue("", "", gone)
 		if b.Next(&second) {
 			t.Fatal("a second call is in flight")
 		}
 		if !b.Cancel(gone) || b.Cancel(gone) || b.Cancel(large) || gone.Sent() {
 			t.Fatal("a group is cancelled that does not wait, or not that waits")
 		}
-		b.Done(&first)
+		b.Done(&first, true)
 		if !b.Next(&second) || len(second.Groups) != 1 || second.Groups[0] != waits {
 			t.Fatalf("%v leave after the reply", names(second.Groups))
 		}
-		b.Done(&second)
+		b.Done(&second, true)
 	}
 }
 
 // TestBatcherKeepsNothingOfWhatLeft: while calls hang, callers of new keys come and give
 // up; what was used is used again.
 func TestBatcherKeepsNothingOfWhatLeft(t *testing.T) {
-	b := New[string](Limits{Groups: 10, Keys: 10, InFlight: 1, Total: 2})
+	b := New[string](Limits{Groups: 10, Keys: 10, Queue: 1, Node: 2, Abandoned: 2})
 	calls := make([]Call[string], 2)
 	for i := range calls {
-		b.Enqueue(fmt.Sprint("hangs ", i), newGroup("", 1))
+		b.Enqueue(fmt.Sprint("hangs ", i), "node", newGroup("", 1))
 		if !b.Next(&calls[i]) {
 			t.Fatal("no call")
 		}
 	}
 	g := newGroup("", 1)
 	once := testing.AllocsPerRun(1000, func() {
-		b.Enqueue("gives up", g)
+		b.Enqueue("gives up", "node", g)
 		if !b.Cancel(g) {
 			t.Fatal("not cancelled")
 		}
 	})
-	if once > 0 || len(b.queues) != 2 || b.ready.head != nil || b.Waiting() != 0 {
+	if once > 0 || len(b.queues) != 2 || b.open.head != nil || b.Waiting() != 0 {
 		t.Errorf("%v allocations, %d queues, %d groups wait", once, len(b.queues), b.Waiting())
 	}
 	for i := range calls {
-		b.Done(&calls[i])
+		b.Done(&calls[i], true)
 	}
 	for i := range 1000 {
-		b.Enqueue(fmt.Sprint(i), newGroup("", 1))
+		b.Enqueue(fmt.Sprint(i), fmt.Sprint("node ", i), newGroup("", 1))
 	}
 	b.Drain()
-	if len(b.queues) != 0 || len(b.spare) > maxSpare {
-		t.Errorf("%d queues at rest, %d spare", len(b.queues), len(b.spare))
+	if len(b.queues) != 0 || len(b.spare) > maxSpare || len(b.nodes) > maxNodes {
+		t.Errorf("%d queues at rest, %d spare, %d nodes", len(b.queues), len(b.spare), len(b.nodes))
 	}
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/store/script"
@@ -31,7 +32,7 @@ func (c *command) fill(ctx context.Context, sent *script.Command) {
 		c.args = append(c.args, &c.words[i])
 	}
 	c.args[0] = constant(c.words[0])
-	c.last.set(c.words[len(c.words)-1])
+	c.last.set(c.words[len(c.words)-1], sent)
 	c.args[len(c.args)-1] = &c.last
 	c.StringCmd = redis.NewStringCmd(ctx, c.args...)
 	c.SetFirstKeyPos(int8(sent.Key))
@@ -41,7 +42,7 @@ func (c *command) fill(ctx context.Context, sent *script.Command) {
 // empty lets go of what the command held.
 func (c *command) empty() {
 	clear(c.words)
-	c.StringCmd = nil
+	c.StringCmd, c.last.command = nil, nil
 }
 
 // NoRetry keeps go-redis from sending the command again after it may have
@@ -81,21 +82,28 @@ func constant(name string) any {
 // server can have the whole of it.
 type lastWord struct {
 	text    []byte
+	command *script.Command
 	written bool
 }
 
 var _ encoding.BinaryMarshaler = (*lastWord)(nil)
 
-func (w *lastWord) set(text string) {
+func (w *lastWord) set(text string, command *script.Command) {
 	w.text = append(w.text[:0], text...)
-	w.written = false
+	w.command, w.written = command, false
 }
 
-// MarshalBinary implements encoding.BinaryMarshaler.
+// MarshalBinary implements encoding.BinaryMarshaler. After an error go-redis closes the
+// connection, to which nothing of the command was written.
 func (w *lastWord) MarshalBinary() ([]byte, error) {
+	if !w.command.Send() {
+		return nil, errWithdrawn
+	}
 	w.written = true
 	return w.text, nil
 }
+
+var errWithdrawn = errors.New("nobody waits for the command any more")
 
 // String returns the word: a cluster client takes the key from here if it is the
 // last word.

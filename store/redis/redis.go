@@ -23,7 +23,7 @@
 //     of a new connection.
 //   - PoolSize may stay: a store with Options.Share as it is has a few calls in
 //     flight, however many callers there are. In a cluster or a ring it has a few
-//     for each hash tag, and not above 64 for all.
+//     for each hash tag, and not above 64 for a server.
 //   - ReadOnly, RouteByLatency and RouteRandomly of a cluster have no effect on
 //     the store: a replica may lag behind.
 //
@@ -40,6 +40,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/internal/nilcheck"
@@ -75,6 +76,7 @@ func refuse(value, allowed string) error {
 type client struct {
 	redis    redis.UniversalClient
 	commands sync.Pool
+	answered atomic.Bool // by a server, once at least
 }
 
 var _ script.Client = (*client)(nil)
@@ -99,6 +101,9 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 	if err == nil || errors.Is(err, redis.Nil) && cmd.last.written {
 		reply = cmd.Val()
 		cmd.empty()
+		if !c.answered.Load() {
+			c.answered.Store(true)
+		}
 		c.commands.Put(cmd)
 		return reply, nil
 	}

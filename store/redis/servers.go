@@ -2,14 +2,18 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/store/script"
 )
 
 var (
-	_ script.Sharded  = (*client)(nil)
-	_ script.Redialer = (*client)(nil)
+	_ script.Sharded    = (*client)(nil)
+	_ script.Locator    = (*client)(nil)
+	_ script.Redialer   = (*client)(nil)
+	_ script.IdleCloser = (*client)(nil)
+	_ script.Sender     = (*client)(nil)
 )
 
 // Sharded implements script.Sharded. A client of a type that is not known may stand
@@ -19,24 +23,75 @@ func (c *client) Sharded() bool {
 	return !one
 }
 
-// Redial implements script.Redialer for a client that has a pool of its own; a
-// cluster client knows who the primary is.
+// CallsSend implements script.Sender.
+func (c *client) CallsSend() bool { return true }
+
+// Node implements script.Locator.
+func (c *client) Node(key string) string {
+	if one := c.serverOf(key); one != nil {
+		return one.Options().Addr
+	}
+	return ""
+}
+
+// serverOf is the client for the server of a key, nil where it is not known.
+func (c *client) serverOf(key string) *redis.Client {
+	if !c.answered.Load() {
+		return nil // a cluster client would ask the cluster first
+	}
+	switch r := c.redis.(type) {
+	case *redis.Client:
+		return r
+	case *redis.ClusterClient:
+		if one, err := r.MasterForKey(ended, key); err == nil {
+			return one
+		}
+	case *redis.Ring:
+		if one, err := r.GetShardClientForKey(key); err == nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// ended is for what must not wait.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Redial implements script.Redialer for a client of one server; a cluster client knows
+// who the primary is.
 //
 // go-redis closes a connection that is told READONLY, so each of the others would
 // fail one more call, for as long as it takes until all have had their turn; and it
-// keeps those that are told MASTERDOWN or LOADING. To end them takes a round trip
-// each.
+// keeps those that are told MASTERDOWN or LOADING.
 func (c *client) Redial(ctx context.Context) {
-	pool, has := c.redis.(interface {
-		PoolStats() *redis.PoolStats
-		EphemeralConn() *redis.Conn
-	})
-	if !has {
-		return
+	if one, is := c.redis.(*redis.Client); is {
+		closeIdle(ctx, one)
 	}
-	for idle := pool.PoolStats().IdleConns; idle > 0 && ctx.Err() == nil; idle-- {
-		conn := pool.EphemeralConn()
-		conn.Ping(ctx) // takes a connection out of the pool, whatever the answer
-		_ = conn.Close()
+}
+
+// CloseIdle implements script.IdleCloser.
+func (c *client) CloseIdle(ctx context.Context, key string) {
+	if one := c.serverOf(key); one != nil {
+		closeIdle(ctx, one)
 	}
+}
+
+// closeIdle ends the idle connections of a pool. go-redis closes a connection that a
+// command could not be written to, and nothing is written.
+func closeIdle(ctx context.Context, one *redis.Client) {
+	for idle := one.PoolStats().IdleConns; idle > 0 && ctx.Err() == nil; idle-- {
+		_ = one.Process(ctx, redis.NewCmd(ctx, "ping", unwritable{}))
+	}
+}
+
+// unwritable is a word that cannot be written.
+type unwritable struct{}
+
+// MarshalBinary implements encoding.BinaryMarshaler.
+func (unwritable) MarshalBinary() ([]byte, error) {
+	return nil, errors.New("the connection is given up")
 }

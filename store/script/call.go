@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/batch"
@@ -14,9 +15,15 @@ type call struct {
 	dispatcher *dispatcher
 	takes      bool // as the dispatcher does, but for the look at what was refused
 	command    Command
-	coalesced  []coalesced
-	last       map[string]int  // of a name, the index of the last of coalesced that has it
-	requests   map[request]int // in a batch, counted from 1
+	begun      time.Time
+	answered   bool // by the server
+
+	withdrawn   chan struct{} // closed when nobody waits, and nothing was sent
+	isWithdrawn bool          // guarded by mu of the dispatcher
+
+	coalesced []coalesced
+	last      map[string]int  // of a name, the index of the last of coalesced that has it
+	requests  map[request]int // in a batch, counted from 1
 }
 
 // request is what ops have to share to be one request of a batch.
@@ -26,26 +33,35 @@ type request struct {
 }
 
 func newCall(d *dispatcher) *call {
-	return &call{dispatcher: d, last: make(map[string]int), requests: make(map[request]int)}
+	return &call{dispatcher: d, last: make(map[string]int), requests: make(map[request]int), withdrawn: make(chan struct{})}
 }
 
-// run makes the call and answers its groups.
-func (c *call) run() {
+// run makes the call and answers its groups. withdrawn is closed when nobody waits for
+// it any more and nothing was sent, nil for never.
+func (c *call) run(withdrawn chan struct{}) {
+	reply, panicked, err := c.send(c.dispatcher.takes, withdrawn)
+	for panicked == nil && c.dispatcher.drop(c) && len(c.Groups) > 0 {
+		reply, panicked, err = c.send(c.dispatcher.takes, withdrawn)
+	}
+	if len(c.Groups) == 0 { // all have left
+		c.answered = false
+		c.forget()
+		return
+	}
 	ops := 0
 	for _, g := range c.Groups {
 		ops += len(g.Value.ops)
 	}
 	c.dispatcher.store.counters.called(len(c.Groups), ops)
-	reply, panicked, err := c.send(c.dispatcher.takes)
+	c.answered = panicked == nil && (err == nil || isReply(err))
 	if c.takes && len(c.Groups) > 1 && writeRefused(err) {
 		// Alone, a group that writes nothing, such as one that is denied, would have been
 		// answered. So it is among others: by a look at all of them.
-		clear(c.last)
 		for _, g := range c.Groups {
 			g.Value.refusal = explain(c.dispatcher.verb(), err, true)
 		}
 		var lookErr error
-		if reply, panicked, lookErr = c.send(false); lookErr == nil {
+		if reply, panicked, lookErr = c.send(false, withdrawn); lookErr == nil {
 			err = nil
 		}
 	}
@@ -65,10 +81,21 @@ func (c *call) run() {
 	default:
 		c.decode(reply)
 	}
+	c.forget()
+}
+
+// forget lets go of what belongs to the callers.
+func (c *call) forget() {
 	clear(c.Groups)
 	clear(c.command.Args) // the keys are not kept
 	clear(c.coalesced)
 	clear(c.last) // which has keys too
+}
+
+// isReply reports whether an error is an error reply of the server.
+func isReply(err error) bool {
+	var reply *ServerError
+	return errors.As(err, &reply)
 }
 
 // writeRefused reports whether a server has refused a call for what it writes.
@@ -81,13 +108,13 @@ func writeRefused(err error) bool {
 func (c *call) isSingle() bool { return len(c.Groups) == 1 && len(c.Groups[0].Value.ops) == 1 }
 
 // send sends the call, as one that takes or one that looks.
-func (c *call) send(takes bool) (reply string, panicked *recovered, err error) {
+func (c *call) send(takes bool, withdrawn chan struct{}) (reply string, panicked *recovered, err error) {
 	c.takes = takes
-	panicked = recoverFrom(func() { reply, err = c.ask() })
+	panicked = recoverFrom(func() { reply, err = c.ask(withdrawn) })
 	return reply, panicked, err
 }
 
-func (c *call) ask() (reply string, err error) {
+func (c *call) ask(withdrawn chan struct{}) (reply string, err error) {
 	s := c.dispatcher.store
 	now, err := s.instant()
 	if err != nil {
@@ -111,7 +138,7 @@ func (c *call) ask() (reply string, err error) {
 		return "", notSent{err}
 	}
 	c.command.ReadOnly = !c.takes
-	return s.eval(s.callContext(), script, &c.command)
+	return s.eval(s.callContext(withdrawn), script, &c.command)
 }
 
 // batch appends the words of a call of the script for a batch.

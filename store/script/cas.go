@@ -234,7 +234,7 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 
 // evalFor is eval for one caller, who does not wait for it beyond its ctx.
 func (s *Store) evalFor(ctx context.Context, p *program, c *Command) (reply string, err error) {
-	return s.within(ctx, func(ctx context.Context) (string, error) { return s.eval(ctx, p, c) })
+	return s.within(ctx, c, func(ctx context.Context, c *Command) (string, error) { return s.eval(ctx, p, c) })
 }
 
 // locks keeps the callers of this process that write the same slots by

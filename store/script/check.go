@@ -106,9 +106,7 @@ func (s *Store) checkPermissions(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"EVAL", "return 1", "1", name}, {"EVAL_RO", "return 1", "1", name}, {"DEL", name},
 	} {
-		_, err := s.within(ctx, func(ctx context.Context) (string, error) {
-			return s.do(ctx, &Command{Args: args, Key: len(args) - 1})
-		})
+		_, err := s.within(ctx, &Command{Args: args, Key: len(args) - 1}, s.do)
 		var refused *ServerError
 		if errors.As(err, &refused) {
 			problems = append(problems, args[0]+": "+refused.Error())
@@ -141,9 +139,7 @@ func (s *Store) checkScripts(ctx context.Context) error {
 // whatIsRefused names what a server refuses in the script for a batch: what a stand-in for a server lacks, or the Lua of a user.
 func (s *Store) whatIsRefused(ctx context.Context, readOnly bool) string {
 	var refused *ServerError
-	_, err := s.within(ctx, func(ctx context.Context) (string, error) {
-		return s.do(ctx, &Command{Args: []string{"EVAL_RO", "return redis.call('TIME')[1]", "0"}, ReadOnly: true})
-	})
+	_, err := s.within(ctx, &Command{Args: []string{"EVAL_RO", "return redis.call('TIME')[1]", "0"}, ReadOnly: true}, s.do)
 	switch {
 	case readOnly && errors.As(err, &refused):
 		return "TIME in a read-only script (EVAL_RO), which the scripts of weir need to look at a limit"
@@ -155,9 +151,7 @@ func (s *Store) whatIsRefused(ctx context.Context, readOnly bool) string {
 
 // checkServer reads the version and the eviction policy.
 func (s *Store) checkServer(ctx context.Context, r *Report) error {
-	info, err := s.within(ctx, func(ctx context.Context) (string, error) {
-		return s.do(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true})
-	})
+	info, err := s.within(ctx, &Command{Args: []string{"INFO"}, ReadOnly: true}, s.do)
 	var refused *ServerError
 	if errors.As(err, &refused) {
 		r.Warnings = append(r.Warnings, "version and eviction policy are not known: "+refused.Error())

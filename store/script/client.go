@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 )
 
 // Client sends commands to a server. It is what a client library has to be able
@@ -34,6 +35,35 @@ type Sharded interface {
 	Sharded() bool
 }
 
+// Locator is an optional interface of a Sharded client that tells servers apart.
+type Locator interface {
+	Sharded
+	// Node returns a name of the server on which a key lies, as far as the client
+	// knows, and "" where it does not. A server that does not answer then holds up
+	// nobody who asks for keys of another. It is called for every Apply and Peek,
+	// and waits for nothing.
+	Node(key string) string
+}
+
+// Sender is an optional interface of a Client that asks before it writes a command.
+// Without it a command counts as sent when Do is called: who leaves before the reply
+// gets store.ErrOutcomeUnknown, also where the command still waits for a connection.
+type Sender interface {
+	Client
+	// CallsSend reports whether Do calls Command.Send.
+	CallsSend() bool
+}
+
+// IdleCloser is an optional interface of a Client that has idle connections.
+type IdleCloser interface {
+	Client
+	// CloseIdle ends the connections to the server of a key that wait for their next
+	// command, and waits for no server: they may be dead without a sign. It is called
+	// on a goroutine of its own when a server has answered nothing for as long as the
+	// callers of a call could wait.
+	CloseIdle(ctx context.Context, key string)
+}
+
 // Redialer is an optional interface of a Client that keeps connections to an
 // address behind which the server may change.
 type Redialer interface {
@@ -54,6 +84,32 @@ type Command struct {
 	Key int
 	// ReadOnly says that the command writes nothing.
 	ReadOnly bool
+
+	state atomic.Int32 // stateSent, or how many have withdrawn before that
+}
+
+// stateSent is the state of a command of which bytes may have left.
+const stateSent = -1
+
+// Send reports whether the command is still to be sent. A Client that is a Sender calls
+// it before the first byte leaves, as late as it can. Where it reports false, nobody
+// waits for the command any more: Do writes nothing, and returns an error that matches
+// store.ErrUnavailable. It may be called again when the command is sent again.
+func (c *Command) Send() bool {
+	return c.state.CompareAndSwap(0, stateSent) || c.state.Load() == stateSent
+}
+
+// withdraw reports whether the command was not sent, and makes sure that it is not.
+func (c *Command) withdraw() bool {
+	for {
+		n := c.state.Load()
+		if n == stateSent {
+			return false
+		}
+		if c.state.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
 }
 
 // ServerError is an error reply of a server.

@@ -21,6 +21,7 @@ type coalesced struct {
 // coalesce makes the groups of the call coalesced ones.
 func (c *call) coalesce() {
 	c.coalesced = c.coalesced[:0]
+	clear(c.last)
 	for _, g := range c.Groups {
 		p := g.Value
 		p.next = nil

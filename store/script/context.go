@@ -10,40 +10,54 @@ import (
 // callContext is the context of a call to the server: it has the deadline of
 // Options.Timeout, and nothing of the callers. A client library may end a whole
 // connection with a call that it gives up, and others of the store may be on it: one
-// caller who leaves must not take them along. It is never cancelled: a Client has
-// to look at the deadline.
+// caller who leaves must not take them along. It is cancelled only where nobody waits for
+// the call any more and nothing of it was sent; a Client has to look at the deadline.
 type callContext struct {
 	context.Context
-	until time.Time
+	until     time.Time
+	withdrawn chan struct{} // nil for never
 }
 
 // callContext returns the context of a call that is sent now.
-func (s *Store) callContext() context.Context {
-	return &callContext{context.Background(), time.Now().Add(s.opts.Timeout)}
+func (s *Store) callContext(withdrawn chan struct{}) context.Context {
+	return &callContext{context.Background(), time.Now().Add(s.opts.Timeout), withdrawn}
 }
 
 // Deadline implements context.Context.
 func (c *callContext) Deadline() (time.Time, bool) { return c.until, true }
 
-// within runs f for one caller, who does not wait for it beyond its ctx.
-func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string, error)) (reply string, err error) {
+// Done implements context.Context.
+func (c *callContext) Done() <-chan struct{} { return c.withdrawn }
+
+// Err implements context.Context.
+func (c *callContext) Err() error {
+	select {
+	case <-c.withdrawn:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+// within sends c for one caller, who does not wait for it beyond ctx.
+func (s *Store) within(ctx context.Context, c *Command, send func(ctx context.Context, c *Command) (string, error)) (reply string, err error) {
 	if !s.begin() {
 		return "", notSent{store.ErrClosed}
 	}
 	if ctx.Done() == nil {
 		defer s.calls.Done()
-		return f(s.callContext())
+		return send(s.callContext(nil), c)
 	}
 	type answer struct {
 		reply    string
 		err      error
 		panicked *recovered
 	}
-	answered := make(chan answer, 1)
+	answered, withdrawn := make(chan answer, 1), make(chan struct{})
 	go func() {
 		defer s.calls.Done()
 		var a answer
-		a.panicked = recoverFrom(func() { a.reply, a.err = f(s.callContext()) })
+		a.panicked = recoverFrom(func() { a.reply, a.err = send(s.callContext(withdrawn), c) })
 		answered <- a
 	}()
 	select {
@@ -53,6 +67,10 @@ func (s *Store) within(ctx context.Context, f func(ctx context.Context) (string,
 		}
 		return a.reply, a.err
 	case <-ctx.Done():
+		if c.withdraw() {
+			close(withdrawn)
+			return "", notSent{ctx.Err()}
+		}
 		return "", ctx.Err()
 	}
 }

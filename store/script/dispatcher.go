@@ -2,7 +2,9 @@ package script
 
 import (
 	"math"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/batch"
@@ -30,20 +32,23 @@ const (
 	// maxParked is how many goroutines wait for the next call. A new one has to grow
 	// its stack in the client library first.
 	maxParked = 4
-	// maxCalls bounds the calls in flight where keys lie on several servers. There
-	// are as many queues as keys, and each has its own InFlight: concurrent callers of
-	// as many keys would be as many calls, which is more than a client has connections
-	// for.
+	// maxCalls bounds the calls in flight of one of several servers. There are as many
+	// queues as keys, and each has its own InFlight: concurrent callers of as many keys
+	// would be as many calls, which is more than a client has connections for.
 	maxCalls = 64
+	// abandonedFor is how many calls may be abandoned for each that may be in flight,
+	// where servers are not told apart.
+	abandonedFor = 4
 )
 
 func (d *dispatcher) init(s *Store, takes bool) {
 	d.store, d.takes = s, takes
-	limits := batch.Limits{Groups: s.opts.Share, Keys: store.MaxOps, InFlight: s.opts.InFlight, Total: math.MaxInt}
+	limits := batch.Limits{
+		Groups: s.opts.Share, Keys: store.MaxOps,
+		Queue: s.opts.InFlight, Node: max(maxCalls, s.opts.InFlight), Abandoned: abandonedFor * s.opts.InFlight,
+	}
 	if s.opts.Share == 1 {
-		limits.InFlight = math.MaxInt
-	} else if s.sharded {
-		limits.Total = maxCalls
+		limits.Queue, limits.Node, limits.Abandoned = math.MaxInt, math.MaxInt, math.MaxInt
 	}
 	d.batcher = batch.New[*pending](limits)
 	d.work = make(chan *call, maxParked)
@@ -67,11 +72,11 @@ func (d *dispatcher) send(p *pending) {
 		p.answer(0, false, store.ErrClosed)
 		return
 	}
-	d.batcher.Enqueue(p.tag, &p.group)
+	d.batcher.Enqueue(p.tag, p.node, &p.group)
 	c := d.next()
 	if c != nil && p.patient() && len(c.Groups) == 1 && c.Groups[0] == &p.group {
 		d.mu.Unlock()
-		c.run() // for nobody else, and the caller waits anyway
+		c.run(nil) // for nobody else, and the caller waits anyway
 		if c = d.done(c); c == nil {
 			return
 		}
@@ -88,6 +93,14 @@ func (d *dispatcher) next() *call {
 		d.calls.Put(c)
 		return nil
 	}
+	for _, g := range c.Groups {
+		g.Value.call = c
+	}
+	c.begun = time.Now()
+	c.command.state.Store(0)
+	if c.isWithdrawn {
+		c.withdrawn, c.isWithdrawn = make(chan struct{}), false
+	}
 	d.inFlight.Add(1)
 	return c
 }
@@ -95,7 +108,7 @@ func (d *dispatcher) next() *call {
 // done counts a call as answered and returns the next one, or nil.
 func (d *dispatcher) done(c *call) *call {
 	d.mu.Lock()
-	d.batcher.Done(&c.Call)
+	d.batcher.Done(&c.Call, c.answered)
 	next := d.next()
 	d.mu.Unlock()
 	d.calls.Put(c)
@@ -119,7 +132,7 @@ func (d *dispatcher) start(c *call) {
 func (d *dispatcher) worker(c *call) {
 	for {
 		for c != nil {
-			c.run()
+			c.run(c.withdrawn)
 			c = d.done(c)
 		}
 		d.mu.Lock()
@@ -149,23 +162,66 @@ func (d *dispatcher) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, 
 		return p.result(ops)
 	}
 	d.mu.Lock()
-	waited := d.batcher.Cancel(&p.group)
-	sent := p.group.Sent()
-	d.mu.Unlock()
-	if waited {
+	if d.batcher.Cancel(&p.group) {
+		d.mu.Unlock()
 		p.release()
 		return 0, false, notSentInTime(d.verb(), late)
 	}
-	if !sent { // close has the answer
+	if !p.group.Sent() { // close has the answer
+		d.mu.Unlock()
 		<-p.answered
 		return p.result(ops)
 	}
 	select {
 	case <-p.answered:
+		d.mu.Unlock()
 		return p.result(ops)
 	default:
-		return 0, false, explain(d.verb(), late, d.takes)
 	}
+	unsent := d.leave(p)
+	d.mu.Unlock()
+	if unsent {
+		return 0, false, notSentInTime(d.verb(), late)
+	}
+	return 0, false, explain(d.verb(), late, d.takes)
+}
+
+// leave lets a caller leave whose group is in a call, and reports whether nothing of the
+// call was sent. A call that all have left gives its place to another one. The caller
+// holds mu.
+func (d *dispatcher) leave(p *pending) (unsent bool) {
+	c := p.call
+	inFlight, abandoned := d.batcher.Leave(&p.group)
+	if !inFlight {
+		return false
+	}
+	unsent = c.command.withdraw()
+	p.withdrawn = unsent
+	if !abandoned {
+		return unsent
+	}
+	if unsent && !c.isWithdrawn {
+		close(c.withdrawn)
+		c.isWithdrawn = true
+	}
+	if d.batcher.Silent(&c.Call) && time.Since(c.begun) >= silence {
+		d.store.closeIdle(p.node, p.names[0])
+	}
+	d.start(d.next())
+	return unsent
+}
+
+// drop takes the groups out of a call whose callers have left before anything of it was
+// sent, and reports whether there are such: then the call is to be sent for the rest.
+func (d *dispatcher) drop(c *call) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.command.state.Load() <= 0 {
+		return false
+	}
+	c.Groups = slices.DeleteFunc(c.Groups, func(g *batch.Group[*pending]) bool { return g.Value.withdrawn })
+	c.command.state.Store(0)
+	return true
 }
 
 // close tells those that wait that they were not sent, and waits for the calls in

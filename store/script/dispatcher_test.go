@@ -215,7 +215,7 @@ func TestTimeoutIsTheDeadlineOfEveryCall(t *testing.T) {
 		onOneServer(t, &Options{InFlight: 1, Timeout: timeout}, func(t *testing.T, s *Store, h *manualClient) {
 			check := func(call *manualCall, what string) {
 				deadline, has := call.ctx.Deadline()
-				if !has || time.Until(deadline) != want || call.ctx.Done() != nil {
+				if !has || time.Until(deadline) != want || call.ctx.Err() != nil {
 					t.Errorf("%s: deadline in %v (%v), want in %v", what, time.Until(deadline), has, want)
 				}
 			}

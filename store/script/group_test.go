@@ -33,7 +33,7 @@ func sendTogether(t *testing.T, l *dispatcher, groups ...[]store.Op) (sent []*pe
 		if scripted, err := p.prepare(l.store); err != nil || !scripted {
 			t.Fatal(scripted, err)
 		}
-		l.batcher.Enqueue("", &p.group)
+		l.batcher.Enqueue("", "", &p.group)
 		sent = append(sent, p)
 	}
 	c := l.next()
@@ -41,7 +41,7 @@ func sendTogether(t *testing.T, l *dispatcher, groups ...[]store.Op) (sent []*pe
 		t.Fatal("the groups do not leave together")
 	}
 	l.mu.Unlock()
-	c.run()
+	c.run(nil)
 	if l.done(c) != nil {
 		t.Fatal("a second call leaves")
 	}

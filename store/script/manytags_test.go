@@ -15,9 +15,9 @@ import (
 )
 
 // TestCallsOfManyTagsKeepTheirBounds: whoever comes, leaves and is answered when. No
-// call has two tags or too many groups, each tag has so many calls in flight and waits
-// for no other tag while not all tags have too many, and everybody gets the answer of the
-// call that carried him.
+// call has two tags or too many groups, each tag has so many calls in flight that somebody
+// waits for, and waits for no other tag while its server has not too many, and everybody
+// gets the answer of the call that he was in.
 func TestCallsOfManyTagsKeepTheirBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newManual()
@@ -70,7 +70,7 @@ type visitor struct {
 	sent   bool
 	stays  bool
 	gone   bool
-	failed bool // the call that carried it
+	failed bool // the call that it was in
 }
 
 func drawSteps(t *rapid.T) (steps []step) {
@@ -88,7 +88,7 @@ func drawSteps(t *rapid.T) (steps []step) {
 		}
 		one.take = rapid.IntRange(0, 3).Draw(t, "a look at 0") > 0
 		one.patient = rapid.IntRange(0, 3).Draw(t, "patient at 0") == 0
-		tag := rapid.SampledFrom([]string{"a", "b", "c", strings.Repeat("k", 250)}).Draw(t, "tag")
+		tag := rapid.SampledFrom([]string{"a", "far", "lost", strings.Repeat("k", 250)}).Draw(t, "tag")
 		for i := range rapid.IntRange(1, 3).Draw(t, "keys") {
 			if rapid.IntRange(0, 19).Draw(t, "another tag at 0") == 0 {
 				tag = "other"
@@ -196,29 +196,75 @@ func (f *traffic) answer(which int, fail bool) {
 // look takes what is sent, and checks what must hold whenever nothing moves.
 func (f *traffic) look() {
 	f.receive()
-	byQueue, all := map[string]int{}, map[bool]int{}
+	byQueue, byNode := map[string]inFlight{}, map[string]inFlight{}
 	for _, call := range f.calls {
-		take := !strings.HasSuffix(call.args[0], "_RO")
-		byQueue[queueOf(tagsOf(call.args)[0], take)]++
-		all[take]++
+		queue, node := queueOf(tagsOf(call.args)[0], !strings.HasSuffix(call.args[0], "_RO"))
+		byQueue[queue] = byQueue[queue].with(f.isAbandoned(call))
+		byNode[node] = byNode[node].with(f.isAbandoned(call))
 	}
-	if most := max(all[true], all[false]); most > maxCalls && f.share > 1 {
-		f.bad("%d calls in flight", most)
+	if f.share == 1 {
+		for _, c := range f.visitors {
+			if c.tag != "" && !c.sent && c.waiting() {
+				f.bad("one of %.40q waits, though nothing is bounded", c.tag)
+			}
+		}
+		return
 	}
 	for queue, n := range byQueue {
-		if n > f.inFlight && f.share > 1 {
-			f.bad("%d calls of %.40q in flight", n, queue)
+		if n.calls > f.inFlight {
+			f.bad("%d calls of %.40q in flight", n.calls, queue)
+		}
+	}
+	for node, n := range byNode {
+		if n.calls > maxCalls || n.abandoned > f.mostAbandoned(node)+maxCalls {
+			f.bad("%+v of %.40q", n, node)
 		}
 	}
 	for _, c := range f.visitors {
-		n := byQueue[queueOf(c.tag, c.take)]
-		if free := n < f.inFlight && all[c.take] < maxCalls || f.share == 1; free && c.tag != "" && !c.sent && c.waiting() {
-			f.bad("one of %.40q waits for %d calls in flight, %d of all tags", c.tag, n, all[c.take])
+		queue, node := queueOf(c.tag, c.take)
+		free := byQueue[queue].calls < f.inFlight && byNode[node].calls < maxCalls && byNode[node].abandoned < f.mostAbandoned(node)
+		if free && c.tag != "" && !c.sent && c.waiting() {
+			f.bad("one of %.40q waits for %+v, of its node %+v", c.tag, byQueue[queue], byNode[node])
 		}
 	}
 }
 
-func queueOf(tag string, take bool) string { return fmt.Sprint(tag, " ", take) }
+// inFlight counts calls.
+type inFlight struct{ calls, abandoned int }
+
+func (n inFlight) with(abandoned bool) inFlight {
+	if abandoned {
+		return inFlight{n.calls, n.abandoned + 1}
+	}
+	return inFlight{n.calls + 1, n.abandoned}
+}
+
+// isAbandoned reports whether all callers of a call have left.
+func (f *traffic) isAbandoned(call *manualCall) bool {
+	for _, word := range call.args {
+		if c := f.byName[word]; c != nil && !c.gone {
+			return false
+		}
+	}
+	return true
+}
+
+// mostAbandoned is how many calls of a node may be abandoned before it makes no more.
+func (f *traffic) mostAbandoned(node string) int {
+	if strings.HasPrefix(node, "lost") {
+		return abandonedFor * f.inFlight
+	}
+	return maxCalls
+}
+
+// queueOf names a queue, and its node.
+func queueOf(tag string, take bool) (queue, node string) {
+	node = shardedClient{}.Node("{" + tag + "}")
+	if node == "" {
+		node = tag
+	}
+	return fmt.Sprint(tag, " ", take), fmt.Sprint(node, " ", take)
+}
 
 func (f *traffic) receive() {
 	for {

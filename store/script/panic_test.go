@@ -169,8 +169,8 @@ func TestCallsInFlightAreBoundedOverAllTags(t *testing.T) {
 		}
 		all.Wait()
 		synctest.Wait() // the last call has come back
-		if most.Load() != maxCalls || admitted.Load() < 2000 || left.Load() == 0 {
-			t.Errorf("at most %d in flight, want %d; %d admitted, %d left", most.Load(), maxCalls, admitted.Load(), left.Load())
+		if n := most.Load(); n < maxCalls || n > 2*maxCalls || admitted.Load() < 2000 || left.Load() == 0 {
+			t.Errorf("at most %d in flight, want %d, and no more that are abandoned; %d admitted, %d left", n, maxCalls, admitted.Load(), left.Load())
 		}
 		wantNothingLeft(t, s)
 	})

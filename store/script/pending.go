@@ -17,7 +17,9 @@ type pending struct {
 	group      batch.Group[*pending]
 	ctx        context.Context
 	dispatcher *dispatcher
-	tag        string // see Store.tag
+	tag, node  string // see Store.tag and Store.node
+	call       *call  // in which it was sent
+	withdrawn  bool   // its caller has left before anything of the call was sent
 	ops        []store.Op
 	names      []string
 	limits     []*prepared
@@ -74,6 +76,7 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 		p.release()
 		return false, err
 	}
+	p.node = s.node(p.names[0])
 	return true, nil
 }
 
@@ -85,7 +88,7 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.tag, p.next, p.err, p.refusal = nil, "", nil, nil, nil
+	p.ctx, p.tag, p.node, p.call, p.next, p.err, p.refusal = nil, "", "", nil, nil, nil, nil
 	p.dispatcher.pendings.Put(p)
 }
 

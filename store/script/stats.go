@@ -10,10 +10,10 @@ import (
 
 // Stats are counts of a Store since it was made, and what it does now.
 type Stats struct {
-	// Calls is the number of calls to the server that decide. Groups is the number of
-	// Applies and Peeks in them, and Ops the number of ops in those: Groups/Calls is how
-	// many decisions share a call. An Apply or Peek of an algorithm without Lua is in
-	// none of them; see Commands.
+	// Calls is the number of calls to the server that decide and have come back. Groups is
+	// the number of Applies and Peeks in them, and Ops the number of ops in those:
+	// Groups/Calls is how many decisions share a call. An Apply or Peek of an algorithm
+	// without Lua is in none of them; see Commands.
 	Calls, Groups, Ops int64
 	// Commands is the number of commands sent to the server, of any kind.
 	Commands int64
@@ -22,9 +22,10 @@ type Stats struct {
 	// restarted, and with SCRIPT FLUSH.
 	ScriptMisses int64
 
-	// InFlight is the number of calls that have no answer yet. Waiting is the number of
-	// Applies and Peeks that wait for one of them to come back before they are sent.
-	InFlight, Waiting int
+	// InFlight is the number of calls that have no answer yet. Abandoned is the number of
+	// further ones for which nobody waits any more. Waiting is the number of Applies and
+	// Peeks that wait for one of them to come back before they are sent.
+	InFlight, Abandoned, Waiting int
 
 	// Errors are the errors of Apply, Peek and Reset.
 	Errors Errors
@@ -66,7 +67,8 @@ func (s *Store) Stats() Stats {
 	}
 	for _, d := range []*dispatcher{&s.takes, &s.looks} {
 		d.mu.Lock()
-		stats.InFlight += d.batcher.InFlight()
+		inFlight, abandoned := d.batcher.InFlight()
+		stats.InFlight, stats.Abandoned = stats.InFlight+inFlight, stats.Abandoned+abandoned
 		stats.Waiting += d.batcher.Waiting()
 		d.mu.Unlock()
 	}

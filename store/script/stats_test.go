@@ -17,7 +17,7 @@ func TestStatsCountWhatSharesACall(t *testing.T) {
 		call := h.next(t)
 		callers := []*caller{first, start(s, true, "a"), start(s, true, "b", "c"), start(s, false, "look")}
 		look := h.next(t)
-		want := Stats{Calls: 2, Groups: 2, Ops: 2, Commands: 2, InFlight: 2, Waiting: 2}
+		want := Stats{Commands: 2, InFlight: 2, Waiting: 2}
 		if got := s.Stats(); got != want {
 			t.Errorf("while calls are in flight: %+v, want %+v", got, want)
 		}

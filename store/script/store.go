@@ -22,8 +22,11 @@ import (
 // The clock is that of the server, unless Options.Clock is set.
 type Store struct {
 	client   Client
-	sharded  bool // keys lie on several servers
+	sharded  bool    // keys lie on several servers
+	locator  Locator // nil where they cannot be told apart
+	asks     bool    // the client calls Command.Send
 	redialer redialer
+	closer   idleCloser
 	opts     Options
 	byKind   map[string]*source
 	batch    *program
@@ -50,10 +53,15 @@ func New(c Client, opts *Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{client: c, opts: all}
-	if sharded, is := c.(Sharded); is {
-		s.sharded = sharded.Sharded()
+	if sharded, is := c.(Sharded); is && sharded.Sharded() {
+		s.sharded = true
+		s.locator, _ = c.(Locator)
+	}
+	if sender, is := c.(Sender); is {
+		s.asks = sender.CallsSend()
 	}
 	s.redialer.client, _ = c.(Redialer)
+	s.closer.client, _ = c.(IdleCloser)
 	var custom []*source
 	if s.byKind, custom, err = sourcesOf(all.Scripts); err != nil {
 		return nil, err
@@ -125,7 +133,7 @@ func (s *Store) reset(ctx context.Context, slots []store.Slot) error {
 		return err
 	}
 	for i, args := range s.deletions(slots) {
-		_, err := s.within(ctx, func(ctx context.Context) (string, error) { return s.do(ctx, &Command{Args: args, Key: 1}) })
+		_, err := s.within(ctx, &Command{Args: args, Key: 1}, s.do)
 		if err = explain("reset", err, true); err != nil && i > 0 && !errors.Is(err, store.ErrOutcomeUnknown) {
 			return fmt.Errorf("script: reset: %w: some are reset, and then: %v", store.ErrOutcomeUnknown, err)
 		} else if err != nil {

@@ -28,3 +28,11 @@ func (s *Store) tagOf(names []string) (string, error) {
 	}
 	return tag, nil
 }
+
+// node is the name of the server on which a stored name lies, "" where it is not known.
+func (s *Store) node(name string) string {
+	if s.locator == nil {
+		return ""
+	}
+	return s.locator.Node(name)
+}

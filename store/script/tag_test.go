@@ -14,12 +14,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shardedClient is a Client whose keys lie on several servers.
+// shardedClient is a Client whose keys lie on several servers: those whose tag begins
+// with "far" on one, others on another, and of "lost" nobody knows.
 type shardedClient struct{ Client }
 
-var _ Sharded = shardedClient{}
+var _ Locator = shardedClient{}
 
 func (shardedClient) Sharded() bool { return true }
+
+func (shardedClient) Node(key string) string {
+	switch tag := clusterTag(key); {
+	case strings.HasPrefix(tag, "far"):
+		return "far"
+	case tag == "lost":
+		return ""
+	}
+	return "near"
+}
 
 // oneServer is a Sharded that is not.
 type oneServer struct{ Client }
@@ -44,8 +55,8 @@ func wantNothingLeft(t *testing.T, s *Store) {
 	synctest.Wait()
 	for _, l := range []*dispatcher{&s.takes, &s.looks} {
 		l.mu.Lock()
-		if l.batcher.InFlight() != 0 || l.batcher.Waiting() != 0 {
-			t.Errorf("%d calls and %d groups are left when all is answered", l.batcher.InFlight(), l.batcher.Waiting())
+		if calls, abandoned := l.batcher.InFlight(); calls != 0 || abandoned != 0 || l.batcher.Waiting() != 0 {
+			t.Errorf("%d calls, %d abandoned, and %d groups are left when all is answered", calls, abandoned, l.batcher.Waiting())
 		}
 		l.mu.Unlock()
 	}

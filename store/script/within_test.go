@@ -20,26 +20,27 @@ func TestTimeOutEndsTheWait(t *testing.T) {
 			began := time.Now()
 			sent := start(in, take, "sent")
 			call := h.next(t)
-			waits := start(in, take, "waits")
+			waits := start(store.FeaturesOf(s).Within(time.Second-1), take, "waits")
 			patient := start(s, take, "patient")
-			if time.Sleep(time.Second - 1); !sent.waiting() || !waits.waiting() {
+			if time.Sleep(time.Second - 2); !sent.waiting() || !waits.waiting() {
 				t.Error("given up too early")
 			}
+			waits.wantError(t, "waits", store.ErrUnavailable, context.DeadlineExceeded)
 			want := store.ErrOutcomeUnknown
 			if !take {
 				want = store.ErrUnavailable
 			}
 			sent.wantError(t, "sent", want, context.DeadlineExceeded)
-			waits.wantError(t, "waits", store.ErrUnavailable, context.DeadlineExceeded)
 			if took := time.Since(began); took != time.Second {
 				t.Errorf("given up after %v", took)
 			}
-			call.admit()
-			if call = h.next(t); len(call.groups) != 1 || call.groups[0][0] != "patient" {
-				t.Errorf("%v is sent", call.groups)
+			next := h.next(t) // nobody waits for the one before it
+			if len(next.groups) != 1 || next.groups[0][0] != "patient" {
+				t.Errorf("%v is sent", next.groups)
 			}
-			call.admit()
+			next.admit()
 			patient.wantAdmitted(t, "patient")
+			call.admit()
 			// One that is answered in time starts the next with the whole time.
 			for range 3 {
 				c := start(in, take, "again")

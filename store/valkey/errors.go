@@ -13,20 +13,18 @@ import (
 )
 
 // meaning turns an error of valkey-go that is not a reply into one of a
-// script.Client. passed is what the watch saw.
-func meaning(ctx context.Context, err error, passed bool) error {
+// script.Client. sent is what the watch saw.
+func meaning(ctx context.Context, err error, sent bool) error {
 	var setup *valkey.ValkeyError
 	var dial *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &setup), // a reply, but not to the command: to HELLO, AUTH, SELECT or CLUSTER SLOTS
+	case !sent, // whatever it was, it came before the command
+		errors.As(err, &setup), // a reply, but not to the command: to HELLO, AUTH, SELECT or CLUSTER SLOTS
 		errors.As(err, &dial) && dial.Op == "dial",
 		errors.As(err, &certificate),
 		errors.Is(err, valkey.ErrNoCache), // CLIENT TRACKING is refused
-		errors.Is(err, valkey.ErrNoSlot),
-		// A client that is closed says the same to commands that are on
-		// their way when it gives them up.
-		errors.Is(err, valkey.ErrClosing) && !passed:
+		errors.Is(err, valkey.ErrNoSlot):
 		return unavailable(err)
 	case isContext(err) && deadline.Over(ctx) == nil:
 		// The deadline of another caller ended a connection that was shared.

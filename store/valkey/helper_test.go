@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/clienttest"
@@ -55,6 +56,7 @@ func openAt(tb testing.TB, at clienttest.At) *clienttest.Opened {
 	opts.Username, opts.Password = at.User, at.Password
 	opts.ConnWriteTimeout = at.Answer
 	opts.Dialer.KeepAlive = at.Answer / 3 // the pause before a PING
+	opts.Dialer.Timeout = time.Second     // for a greeting that is not answered
 	addr := at.Addr
 	switch {
 	case at.Socket != "":

@@ -8,11 +8,16 @@ import (
 
 var (
 	_ script.Sharded  = (*client)(nil)
+	_ script.Locator  = (*client)(nil)
 	_ script.Redialer = (*client)(nil)
+	_ script.Sender   = (*client)(nil)
 )
 
 // Sharded implements script.Sharded.
 func (c *client) Sharded() bool { return c.cluster }
+
+// CallsSend implements script.Sender.
+func (c *client) CallsSend() bool { return true }
 
 // Redial implements script.Redialer; a cluster client needs none of it: it is told
 // MOVED.

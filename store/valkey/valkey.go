@@ -24,6 +24,8 @@
 //     where it can see the option, which is not so if the client is wrapped.
 //   - ConnWriteTimeout is 10 s, and is how long a connection that went silent is
 //     kept, about a second more. A shorter one notices sooner.
+//   - Dialer.Timeout is 5 s, and bounds a connection that is being made, up to the
+//     answer to its greeting.
 //   - DisableCache saves the memory of a cache that the store has no use for.
 //   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
 //     connection, on which commands travel together.
@@ -35,8 +37,7 @@
 //
 // valkey-go does not tell whether a connection ended before the command was sent or
 // after it. Where that is all that is known, the outcome is unknown: when an idle
-// connection turns out to be dead, or while something in front of the server
-// accepts connections and closes them.
+// connection turns out to be dead. While a connection is being made nothing is sent.
 package valkeystore
 
 import (
@@ -91,6 +92,7 @@ type client struct {
 	valkey  valkey.Client
 	cluster bool
 	watches sync.Pool
+	slots   slots
 }
 
 var _ script.Client = (*client)(nil)
@@ -109,10 +111,10 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 		return "", unavailable(err)
 	}
 	w := c.watches.Get().(*watch)
-	w.begin(ctx)
+	w.begin(ctx, sent)
 	result := c.valkey.Do(w, c.build(sent))
 	if err := result.NonValkeyError(); err != nil {
-		return "", meaning(ctx, err, w.passed())
+		return "", meaning(ctx, err, w.sent())
 	}
 	w.end()
 	c.watches.Put(w)

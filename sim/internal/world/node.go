@@ -56,7 +56,7 @@ func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
 	n.callers = timeouts[*group]{world: w, after: w.timeout, done: func(g *group) bool { return g.answered }, expire: n.expireCaller}
 	n.calls = timeouts[*call]{world: w, after: micros(settings.CallTimeout), done: func(c *call) bool { return c.done }, expire: n.expireCall}
 	inFlight := int(settings.InFlight)
-	n.limits = batch.Limits{Groups: int(settings.Share), Keys: 1000, InFlight: inFlight, Total: inFlight}
+	n.limits = batch.Limits{Groups: int(settings.Share), Keys: 1000, Queue: inFlight, Node: inFlight, Abandoned: inFlight}
 	return n, n.boot()
 }
 
@@ -148,7 +148,7 @@ func (n *node) ask(a *attempt) {
 func (n *node) enqueue(g *group) {
 	g.batched.Value = g
 	g.batched.Init(len(g.ops))
-	n.batcher.Enqueue("", &g.batched)
+	n.batcher.Enqueue("", "", &g.batched)
 	n.callers.add(g)
 	n.flush()
 }
@@ -178,7 +178,7 @@ func (n *node) receive(c *call) {
 		return
 	}
 	c.done = true
-	n.batcher.Done(&c.Call)
+	n.batcher.Done(&c.Call, true)
 	for _, b := range c.Groups {
 		g := b.Value
 		if g.left {
@@ -209,7 +209,7 @@ func (n *node) expireCaller(g *group) {
 func (n *node) expireCall(c *call) {
 	c.done = true
 	n.world.Goals[check.CallGivenUp]++
-	n.batcher.Done(&c.Call)
+	n.batcher.Done(&c.Call, false)
 	for _, b := range c.Groups {
 		if g := b.Value; !g.answered {
 			g.leave(n.world.trueInstant(), errLate)

@@ -16,8 +16,8 @@ const maxPeeked = 1000
 // settle checks liveness: the traffic is over and every fault is healed.
 func (w *world) settle(ctx context.Context) error {
 	for _, n := range w.nodes {
-		if n.batcher.InFlight()+n.batcher.Waiting() > 0 {
-			w.Fail(check.Liveness, "node %d has %d calls in flight, and no message is on its way any more", n.index, n.batcher.InFlight())
+		if calls, _ := n.batcher.InFlight(); calls+n.batcher.Waiting() > 0 {
+			w.Fail(check.Liveness, "node %d has %d calls in flight, and no message is on its way any more", n.index, calls)
 		}
 	}
 	if busy := len(w.coroutines) - len(w.idle); busy > 0 {
