@@ -99,7 +99,7 @@ func TestProcessThatIsEndedCleansUp(t *testing.T) {
 			}{
 				"SIGINT":  {func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(os.Interrupt) }, "130 weir: interrupted\n"},
 				"SIGTERM": {func(cmd *exec.Cmd, _ io.Closer) error { return cmd.Process.Signal(syscall.SIGTERM) }, "130 weir: interrupted\n"},
-				"SIGPIPE": {func(_ *exec.Cmd, out io.Closer) error { return out.Close() }, "1 weir: --decisions: write /dev/stdout: broken pipe\n"},
+				"SIGPIPE": {func(_ *exec.Cmd, out io.Closer) error { return out.Close() }, "3 weir: --decisions: write /dev/stdout: broken pipe\n"},
 			} {
 				cmd := command(t, "replay", "--limit", "gcra:1/1h", "--store", url, "--decisions", "-", file)
 				out, err := cmd.StdoutPipe()
