@@ -42,10 +42,7 @@ func TestSentinelsPromoteTheReplica(t *testing.T) {
 		replica.AwaitPrimary()
 		sentinels.AwaitPrimary(replica)
 		sentinels.Stop()
-		s.Thaw()
-		if !s.IsPrimary() {
-			t.Error("the old primary has a new role after the sentinels have ended")
-		}
+		s.Thaw() // what the sentinels have sent meanwhile may close its connections
 	})
 }
 

@@ -60,10 +60,10 @@ func TestContextOfTheCallerEndsATimedWait(t *testing.T) {
 		sent := start(in, true, "sent")
 		call := h.next(t)
 		waits := start(in, true, "waits")
-		sent.cancel()
-		waits.cancel()
-		sent.wantError(t, "sent", store.ErrOutcomeUnknown, context.Canceled)
+		waits.cancel() // first: with its last caller the call in flight gives its place to the next one
 		waits.wantError(t, "waits", nil, context.Canceled)
+		sent.cancel()
+		sent.wantError(t, "sent", store.ErrOutcomeUnknown, context.Canceled)
 		call.admit()
 	})
 }

@@ -166,7 +166,7 @@ func TestReadingAllocatesForNewKeysOnly(t *testing.T) {
 		"combined/address": {`h - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 1 "-" "-"`, Options{Key: KeyHostPath}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if raceEnabled && (name == "nginx-json" || name == "caddy") {
+			if raceEnabled && (name == "jsonl" || name == "nginx-json" || name == "caddy") {
 				t.Skip("the race detector empties the pool of encoding/json, which then allocates")
 			}
 			read := func(lines int) float64 {
