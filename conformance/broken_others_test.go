@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"sync"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -63,11 +64,14 @@ var brokenLikeOthers = []brokenStore{
 		}
 	}, []string{"input/cost-at-the-edges", "timeline/cost"}},
 	{"a lowered limit never fills again", func(f *faultyStore) {
+		var mu sync.Mutex // checks call concurrently
 		most := map[place]int64{}
 		f.answer = func(op *store.Op) {
 			if op.Algorithm == nil {
 				return
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			p, o := placeOf(op.Slot), &op.Outcome
 			if most[p] = max(most[p], o.Limit); o.Limit < most[p] {
 				o.Remaining = 0
