@@ -113,7 +113,7 @@ func (r *coalesced) step(at algorithm.Instant, reply string) {
 		}
 		p.guard(func() {
 			if err != nil {
-				p.answer(0, false, p.unreadable(0, verdict, err))
+				p.answer(0, false, p.unreadable(0, verdict, text, err))
 				return
 			}
 			p.before = append(p.before[:0], state)

@@ -30,6 +30,7 @@ var luaStrings = map[string]string{
 	"sign":      "a sign",
 	"seconds":   "the instant as it was given, or a word of TIME",
 	"colon":     "a sign, or nothing",
+	"why":       "the text of an error",
 	"micros":    "a word of TIME, or nothing",
 	"command":   "the name of a command",
 	"reply.err": "the text of an error",

@@ -16,14 +16,21 @@ import (
 var errReply = errors.New("script: the reply is not one of the script that was sent")
 
 // DisagreementError says that the Lua of a kind and its Go do not decide alike. The
-// server has done what the Lua said; Charged reports whether that was to charge.
+// server has done what the Lua said; Charged reports whether that was to charge. It
+// shows no key.
 type DisagreementError struct {
-	Kind    string // of the op that shows it, or of the first
+	Op      int    // the index of the op that shows it, or of the first
+	Kind    string // of its algorithm
+	Limit   string
+	Cost    int64
+	State   string // before the decision; of a log a summary
+	Lua, Go string // the verdicts: "admitted", "denied", or "no state"
 	Charged bool
 }
 
 func (e *DisagreementError) Error() string {
-	return fmt.Sprintf("script: the Lua and the Go of %s disagree; charged: %v", e.Kind, e.Charged)
+	return fmt.Sprintf("script: op %d: the Lua and the Go of %s disagree: limit %q, cost %d, state %q: %s by Lua, %s by Go; charged: %v",
+		e.Op, e.Kind, e.Limit, e.Cost, e.State, e.Lua, e.Go, e.Charged)
 }
 
 // decode answers the groups from the reply of the script for a batch.
@@ -44,16 +51,15 @@ func (c *call) decode(reply string) {
 
 // single answers from the reply of the script for one op.
 func (p *pending) single(reply string) {
-	if len(reply) == 1 {
-		reply += "1"
-		p.answer(0, false, p.refused(reply))
-		return
-	}
 	if reply == "" {
 		p.answer(0, false, p.garbled())
 		return
 	}
 	verdict := reply[0]
+	if verdict == '!' || verdict == '?' {
+		p.answer(0, false, p.refused(reply[:1]+"1 "+reply[1:]))
+		return
+	}
 	at, state, err := cutInstant(reply[1:], ' ')
 	if err != nil {
 		p.answer(0, false, p.garbled())
@@ -93,7 +99,7 @@ func (p *pending) read(at algorithm.Instant, verdict byte, states string) {
 		}
 		state, err := p.readState(i, text)
 		if err != nil {
-			p.answer(0, false, p.unreadable(i, verdict, err))
+			p.answer(0, false, p.unreadable(i, verdict, text, err))
 			return
 		}
 		p.before, states = append(p.before, state), rest
@@ -119,9 +125,9 @@ func (p *pending) readState(op int, text string) (algorithm.State, error) {
 }
 
 // unreadable is the error of a group with a state that is none.
-func (p *pending) unreadable(op int, verdict byte, err error) error {
+func (p *pending) unreadable(op int, verdict byte, text string, err error) error {
 	if verdict == '+' { // the script took it for a state
-		return p.disagreement(op, verdict)
+		return p.disagreement(op, verdict, text[:min(len(text), 100)], "no state")
 	}
 	return corrupt(op, &p.ops[op], err)
 }
@@ -132,20 +138,34 @@ func (p *pending) step(at algorithm.Instant, verdict byte) error {
 	for len(p.after) < len(p.ops) {
 		p.after = append(p.after, algorithm.State{})
 	}
-	if store.Decide(at, p.ops, p.before, p.after[:len(p.ops)]) != (verdict == '+') {
-		return p.disagreement(0, verdict)
+	committed := store.Decide(at, p.ops, p.before, p.after[:len(p.ops)])
+	switch {
+	case committed == (verdict == '+'):
+		return nil
+	case committed:
+		return p.disagreement(0, verdict, p.before[0].String(), "admitted")
 	}
-	return nil
+	op := slices.IndexFunc(p.ops, func(op store.Op) bool { return !op.Outcome.Allowed })
+	return p.disagreement(op, verdict, p.before[op].String(), "denied")
 }
 
-func (p *pending) disagreement(op int, verdict byte) error {
-	return &DisagreementError{p.ops[op].Algorithm.Spec().Kind, verdict == '+' && p.dispatcher.takes && p.refusal == nil}
+func (p *pending) disagreement(i int, verdict byte, state, byGo string) error {
+	op := &p.ops[i]
+	e := &DisagreementError{
+		Op: i, Kind: op.Algorithm.Spec().Kind, Limit: op.Limit, Cost: op.Request.Cost, State: state, Lua: "denied", Go: byGo,
+		Charged: verdict == '+' && p.dispatcher.takes && p.refusal == nil,
+	}
+	if verdict == '+' {
+		e.Lua = "admitted"
+	}
+	return e
 }
 
-// refused is the error of a group that was not decided: a mark, and the number of
-// an op.
+// refused is the error of a group that was not decided: a mark, the number of an op,
+// and after a space what the server says of it.
 func (p *pending) refused(reply string) error {
-	n, err := strconv.Atoi(reply[1:])
+	number, why, _ := strings.Cut(reply[1:], " ")
+	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > len(p.ops) {
 		return p.garbled()
 	}
@@ -153,7 +173,8 @@ func (p *pending) refused(reply string) error {
 	case '!':
 		return corrupt(n-1, op, nil)
 	case '?':
-		return fmt.Errorf("script: op %d: the Lua of %s failed; nothing was charged", n-1, op.Algorithm.Spec().Kind)
+		return fmt.Errorf("script: op %d: the Lua of %s failed; nothing was charged: limit %q, cost %d: %s",
+			n-1, op.Algorithm.Spec().Kind, op.Limit, op.Request.Cost, cmp.Or(why, "no reason is given"))
 	}
 	return p.garbled()
 }

@@ -185,14 +185,16 @@ func TestWrongVerdictsAreDisagreements(t *testing.T) {
 func TestMarksOfRefusedGroupsNameTheOp(t *testing.T) {
 	secret := append(oneOp("secret", windowOf10), oneOp("other secret", logOf10)...)
 	for reply, want := range map[string]string{
-		"!":    "store: corrupt state: op 0, fixed-window/1",
-		"?":    "script: op 0: the Lua of fixed-window/1 failed; nothing was charged",
-		"5;!1": "store: corrupt state: op 0, fixed-window/1",
-		"5;!2": "store: corrupt state: op 1, sliding-log/1",
-		"5;?2": "script: op 1: the Lua of sliding-log/1 failed; nothing was charged",
+		"!":                "store: corrupt state: op 0, fixed-window/1",
+		"?":                `script: op 0: the Lua of fixed-window/1 failed; nothing was charged: limit "", cost 1: no reason is given`,
+		"?why":             `script: op 0: the Lua of fixed-window/1 failed; nothing was charged: limit "", cost 1: why`,
+		"5;!1":             "store: corrupt state: op 0, fixed-window/1",
+		"5;!2":             "store: corrupt state: op 1, sliding-log/1",
+		"5;?2":             `script: op 1: the Lua of sliding-log/1 failed; nothing was charged: limit "", cost 1: no reason is given`,
+		"5;?2 it is three": `script: op 1: the Lua of sliding-log/1 failed; nothing was charged: limit "", cost 1: it is three`,
 	} {
 		ops := secret
-		if len(reply) == 1 {
+		if reply[0] != '5' {
 			ops = secret[:1]
 		}
 		_, _, err := ask(t, open(t, answering(reply, nil), nil), true, ops)

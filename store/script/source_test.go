@@ -198,16 +198,17 @@ func TestBrokenLuaOfAUserFailsAlone(t *testing.T) {
 	})
 }
 
-// TestFailedLuaOfAUserIsNamed: by its kind and the number of the op.
+// TestFailedLuaOfAUserIsNamed: by its kind, the number of the op, and what the server
+// says of it, which no key can get into.
 func TestFailedLuaOfAUserIsNamed(t *testing.T) {
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
-		s := open(t, dialWire(t, server), &Options{Scripts: []Source{{Kind: "mine/1", Lua: "local function decide() error('secret') end"}}})
+		s := open(t, dialWire(t, server), &Options{Scripts: []Source{{Kind: "mine/1", Lua: "local function decide() error('not, today; \\1') end"}}})
 		for want, ops := range map[string][]store.Op{
-			"op 0: the Lua of mine/1 failed": oneOp("k", kindOnly("mine/1")),
-			"op 1: the Lua of mine/1 failed": append(oneOp("l", logOf10), oneOp("k", kindOnly("mine/1"))...),
+			"op 0: the Lua of mine/1 failed": oneOp("secret", kindOnly("mine/1")),
+			"op 1: the Lua of mine/1 failed": append(oneOp("l", logOf10), oneOp("secret", kindOnly("mine/1"))...),
 		} {
 			_, _, err := s.Apply(context.Background(), ops)
-			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "today") || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v, want %s", err, want)
 			}
 			for _, meaning := range meanings {

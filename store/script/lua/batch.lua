@@ -10,7 +10,7 @@
 --        of all, which is for the sum of their costs
 -- reply  the instant, then for each group ';' its verdict and the states before its
 --        ops, with ',' between them. '-' denied, '!' and the index of an op whose
---        state is not one of its kind, '?' and the index of one whose Lua failed. For
+--        state is not one of its kind, '?' and the index of one whose Lua failed, and why. For
 --        several groups ';*', the count of those admitted, which come first, ',' and
 --        the state before them
 -- Go     Store.Apply and Store.Peek; call.batch in call.go, call.decode in reply.go
@@ -56,6 +56,12 @@ end
 -- server refuses is refused before anything has changed. Logs are written immediately.
 local states, lives, changed = {}, {}, {}
 
+-- refused is the answer to a group whose op i was not decided.
+local function refused(verdict, i, why)
+  if not why then return verdict .. text(i) end
+  return verdict .. text(i) .. ' ' .. why
+end
+
 local function decided(key, one)
   local state = key
   if not one.write then
@@ -86,7 +92,7 @@ end
 
 local function single(key, one)
   local verdict, after, life, before = decided(key, one)
-  if verdict == '!' or verdict == '?' then return verdict .. '1' end
+  if verdict == '!' or verdict == '?' then return refused(verdict, 1, after) end
   if after and writes then commit(key, one, after, life) end
   return verdict .. before
 end
@@ -95,7 +101,7 @@ local function several(first, count)
   local sign, reply, afters, lifes = '+', {}, {}, {}
   for i = 1, count do
     local verdict, after, life, before = decided(KEYS[first + i], requests[ARGV[place + i]])
-    if verdict == '!' or verdict == '?' then return verdict .. text(i) end
+    if verdict == '!' or verdict == '?' then return refused(verdict, i, after) end
     if verdict == '-' then sign = '-' end
     reply[i], afters[i], lifes[i] = before, after, life
   end
@@ -111,7 +117,7 @@ end
 -- those that are admitted come before those that are not.
 local function coalesced(key, count, one, sum)
   local verdict, after, life, before = decided(key, sum)
-  if verdict == '!' or verdict == '?' then return verdict .. '1' end
+  if verdict == '!' or verdict == '?' then return refused(verdict, 1, after) end
   if verdict == '+' then
     if after then commit(key, sum, after, life) end
     return '*' .. text(count) .. ',' .. before

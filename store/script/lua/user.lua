@@ -21,16 +21,22 @@ do
     return false
   end
 
+  -- A verdict of '?' comes with the reason, which has nothing in it that ends an answer.
   decide = function(state, ...)
     if state and not isState(state) then return '!' end
     local done, admitted, after, life = pcall(theirs, state, ...)
-    if not done then return '?' end
+    if not done then
+      if type(admitted) ~= 'string' then return '?', 'an error that is no text' end
+      local why = string.gsub(string.gsub(admitted, '[^%w%p]', ' '), '[;,]', ' ')
+      return '?', string.sub(why, 1, 120)
+    end
     if admitted == nil then return '!' end
-    if type(admitted) ~= 'boolean' then return '?' end
+    if type(admitted) ~= 'boolean' then return '?', 'its first result is no boolean' end
     if after == nil then return admitted and '+' or '-' end
-    if not admitted or after ~= '' and not isState(after) or type(life) ~= 'number'
-      or not (life >= 0 and life <= 9007199254740991) then
-      return '?'
+    if not admitted then return '?', 'it denies and returns a state' end
+    if after ~= '' and not isState(after) then return '?', 'its second result is no state' end
+    if type(life) ~= 'number' or not (life >= 0 and life <= 9007199254740991) then
+      return '?', 'its third result is no ResetAfter'
     end
     return '+', after, life
   end
