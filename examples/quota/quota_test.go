@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,9 +28,9 @@ func TestQuotaScript(t *testing.T) {
 	limit := algorithm.Must(quota.New(5, 7*time.Microsecond))
 	before := algorithm.Must(quota.New(1000, 7*24*time.Hour))
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
-		conformance.TestScript(t, func(tb testing.TB, clk clock.Clock) store.Store {
-			client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-			tb.Cleanup(func() { client.Close() })
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		t.Cleanup(func() { client.Close() })
+		newStore := func(tb testing.TB, clk clock.Clock) store.Store {
 			s, err := redisstore.New(client, &redisstore.Options{
 				Clock:   clk,
 				Scripts: []script.Source{quota.Script()},
@@ -38,7 +39,17 @@ func TestQuotaScript(t *testing.T) {
 				tb.Fatal(err)
 			}
 			return s
-		}, limit, before)
+		}
+		inspect := func(tb conformance.TB, _ store.Store, slot store.Slot) (conformance.Stored, bool) {
+			name := fmt.Sprintf("weir:{%s}:%s:%s", slot.Key, quota.Kind, slot.Limit)
+			left, err := client.PTTL(t.Context(), name).Result()
+			if err != nil {
+				tb.Fatal(err)
+			}
+			text, _ := client.Get(t.Context(), name).Result() // "" where there is none
+			return conformance.Stored{Text: text, TTL: left}, left > 0
+		}
+		conformance.TestScript(t, newStore, &conformance.Config{Inspect: inspect}, limit, before)
 	})
 }
 

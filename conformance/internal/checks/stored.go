@@ -169,22 +169,25 @@ func mustLiveLongEnough(w *world.World, s store.Slot) (ttl time.Duration, found 
 	if !found && w.OwnClock && slack >= least {
 		return 0, false
 	}
+	MustLive(w, s, got, found, reset, least-slack, most)
+	return got.TTL, found
+}
+
+// MustLive fails unless what is kept for a slot, which is fresh in reset, is there and
+// lives from least to most.
+func MustLive(w *world.World, s store.Slot, got world.Stored, found bool, reset, least, most time.Duration) {
+	want := fmt.Sprintf("%v to %v", least.Round(time.Microsecond), most)
 	switch {
 	case !found:
-		w.Wrong("nothing", fmt.Sprintf("a state, for %v to %v", least, most), "what is kept for %s, all of which was taken", transcript.Slot(s))
+		w.Wrong("nothing", "a state, for "+want, "what is kept for %s, of which something was taken", transcript.Slot(s))
 	case got.TTL == unknownTTL:
 	case w.NeverForgets:
 		if got.TTL != algorithm.Never {
 			w.Wrong(ttlText(got.TTL), "never", "the end of a state in a store that never forgets")
 		}
-	case got.TTL < least-slack || got.TTL > most:
-		want := fmt.Sprintf("%v to %v", least, most)
-		if slack > 0 {
-			want += fmt.Sprintf(", or %v less, since that much time may have passed", slack)
-		}
+	case got.TTL < least || got.TTL > most:
 		w.Wrong(ttlText(got.TTL), want, "the TTL of a state that is fresh in %v", reset)
 	}
-	return got.TTL, found
 }
 
 // countsByOurClock moves the clock a little, and reports whether the TTL of what
@@ -256,21 +259,28 @@ func mustRecover(w *world.World, s store.Slot) {
 func corruptError(w *world.World) {
 	slots := w.Slots("somebody", "l")
 	for n, s := range slots {
-		for i, text := range corruptTexts(s.Algorithm) {
-			if w.Quick() && i%len(slots) != n {
-				continue // for another kind
-			}
-			damage(w, s, text)
-			for _, cost := range []int64{0, 1, world.Capacity(s.Algorithm) + 1}[:w.Often(3, 1+i%2)] {
-				w.MustRefuse(fmt.Sprintf("cost %d of a slot with the state %q", cost, text), store.ErrCorrupt, world.Op(s, cost))
-			}
-			if w.Can(world.NeedsInspect) {
-				if got, found := stored(w, s); !found || got.Text != text {
-					w.Wrong(fmt.Sprintf("%q, found %t", got.Text, found), fmt.Sprintf("%q", text), "what is stored after an error about it")
-				}
-			}
-			mustRecover(w, s)
+		DamageIsAnError(w, s, func(i int) bool { return !w.Quick() || i%len(slots) == n }) // others for another kind
+	}
+}
+
+// DamageIsAnError replaces what is kept for a slot with texts that are no state of its
+// algorithm, of which some are wanted, and fails unless each gives ErrCorrupt, stays,
+// and is gone after Reset.
+func DamageIsAnError(w *world.World, s store.Slot, wanted func(i int) bool) {
+	for i, text := range corruptTexts(s.Algorithm) {
+		if !wanted(i) {
+			continue
 		}
+		damage(w, s, text)
+		for _, cost := range []int64{0, 1, world.Capacity(s.Algorithm) + 1}[:w.Often(3, 1+i%2)] {
+			w.MustRefuse(fmt.Sprintf("cost %d of a slot with the state %q", cost, text), store.ErrCorrupt, world.Op(s, cost))
+		}
+		if w.Can(world.NeedsInspect) {
+			if got, found := stored(w, s); !found || got.Text != text {
+				w.Wrong(fmt.Sprintf("%q, found %t", got.Text, found), fmt.Sprintf("%q", text), "what is stored after an error about it")
+			}
+		}
+		mustRecover(w, s)
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/conformance/internal/checks"
 	"github.com/weirgo/weir/conformance/internal/draw"
-	"github.com/weirgo/weir/conformance/internal/transcript"
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
@@ -23,12 +22,7 @@ func Checks(a algorithm.Algorithm, earlier ...algorithm.Algorithm) []world.Check
 	all := append([]algorithm.Algorithm{a}, earlier...)
 	check := func(name, property, rule string, body func(h *history)) world.Check {
 		return world.Check{Name: name, Property: property, Rule: rule, Body: func(w *world.World) {
-			kind := a.Spec().Kind
-			for i, e := range earlier {
-				if e.Spec().Kind != kind {
-					w.Fatalf("%s: earlier[%d] is of kind %q, and must be of kind %q", name, i, e.Spec().Kind, kind)
-				}
-			}
+			mustBeOfOneKind(w, name, a, earlier)
 			// All histories share the store and the clock of w: to open a store
 			// may be a connection.
 			salt, runs := strconv.FormatUint(rand.Uint64(), 36), 0
@@ -49,6 +43,48 @@ func Checks(a algorithm.Algorithm, earlier ...algorithm.Algorithm) []world.Check
 			"in an Apply of several ops the script decides as Step does, and leaves the state as it was where another op is refused", together),
 		check("script/shared", "P3 H1",
 			"callers who ask at the same time are answered as if one had come after the other, and so is the state left", shared),
+		{Name: "script/time-to-live", Property: "T2 T4", Needs: world.NeedsInspect,
+			Rule: "what the script returns for the ResetAfter keeps a state as long as Step says, and no longer",
+			Body: func(w *world.World) { mustBeOfOneKind(w, "script/time-to-live", a, earlier); live(w, all) }},
+		{Name: "script/damage", Property: "T10 P5", Needs: world.NeedsCorrupt,
+			Rule: "what is stored and is no state of the kind gives ErrCorrupt, is not written over, and is gone after Reset",
+			Body: func(w *world.World) {
+				s := world.SlotOf("damaged."+strconv.FormatUint(rand.Uint64(), 36), "l", a)
+				defer w.Reset(s)
+				checks.DamageIsAnError(w, s, func(int) bool { return true })
+			}},
+	}
+}
+
+func mustBeOfOneKind(w *world.World, name string, a algorithm.Algorithm, earlier []algorithm.Algorithm) {
+	for i, e := range earlier {
+		if kind := a.Spec().Kind; e.Spec().Kind != kind {
+			w.Fatalf("%s: earlier[%d] is of kind %q, and must be of kind %q", name, i, e.Spec().Kind, kind)
+		}
+	}
+}
+
+// live takes from fresh keys, by the clock of the server: with an injected clock a
+// state is kept for an hour at least, which hides what a script says.
+func live(w *world.World, all []algorithm.Algorithm) {
+	// The time that passes between a call and a look, and what a script may round up.
+	const margin, rounding = 10 * time.Millisecond, time.Millisecond
+	s, salt := w.OpenByItself(), strconv.FormatUint(rand.Uint64(), 36)
+	for i, a := range all {
+		for j, cost := range []int64{1, world.Capacity(a), world.Capacity(a)/2 + 1} {
+			slot := world.SlotOf(fmt.Sprintf("%s.%d.%d", salt, i, j), "l", a)
+			ops := []store.Op{world.Op(slot, cost)}
+			began := time.Now()
+			_, _, err := s.Apply(context.Background(), ops)
+			w.Record("apply", ops, err)
+			w.NoError("Apply", err)
+			got, found := w.Inspect(w.TB, s, slot)
+			reset, slack := ops[0].Outcome.ResetAfter, time.Since(began)+margin
+			if least := reset + store.Grace - slack; found || least > 0 {
+				checks.MustLive(w, slot, got, found, reset, least, store.TTL(reset)+rounding)
+			}
+			w.NoError("Reset", s.Reset(context.Background(), []store.Slot{slot}))
+		}
 	}
 }
 
@@ -187,194 +223,4 @@ func order(before world.Model, at algorithm.Instant, calls [][]store.Op, committ
 		return nil
 	}
 	return search(before, len(calls))
-}
-
-// history is a World for one key of one kind, with what draws requests to its limits.
-type history struct {
-	*world.World
-	limit *draw.Limit
-	a     algorithm.Algorithm
-	all   []algorithm.Algorithm // a and the earlier ones
-	key   string
-	last  algorithm.Outcome
-	used  map[store.SlotID]store.Slot
-}
-
-func newHistory(t *draw.T, base *world.World, key string, all []algorithm.Algorithm) *history {
-	h := &history{World: base.Shared(t), a: all[0], all: all, key: key, used: map[store.SlotID]store.Slot{}}
-	latest := int64(algorithm.MaxInstant) - 400*24*3600*int64(world.Second)
-	h.limit = draw.For(t, h.a, world.Start)
-	h.SetClock([]algorithm.Instant{world.Start, world.Start + 123_456, algorithm.Instant(latest), algorithm.Instant(t.Draw("start", 0, latest))}[h.limit.Number("epoch", 0, 3)])
-	return h
-}
-
-// forget resets what the history has written.
-func (h *history) forget() {
-	var slots []store.Slot
-	for _, s := range h.used {
-		slots = append(slots, s)
-	}
-	_ = h.Store.Reset(context.Background(), slots) // what is left expires
-}
-
-// moveClock lets the clock show another instant, mostly one that matters.
-func (h *history) moveClock() { h.SetClock(h.limit.Reading(h.Now(), h.last)) }
-
-// take is Apply, and remembers the answer for what is drawn next.
-func (h *history) take(ops ...store.Op) {
-	h.Apply(ops...)
-	for _, op := range ops {
-		if op.Algorithm.Spec().Kind == h.a.Spec().Kind {
-			h.last = op.Outcome
-		}
-	}
-}
-
-// names are the names of the limits of the kind.
-var names = []string{"", "l", "m"}
-
-// op draws a request to one of the limits.
-func (h *history) op(name string) store.Op {
-	by := h.all[h.limit.Number("decided by", 0, len(h.all)-1)]
-	s := world.SlotOf(h.key, name, by)
-	_, look := by.Step(h.Model.Of(s).State, h.Now(), algorithm.Request{})
-	op := store.Op{Slot: s, Request: h.limit.Request(look)}
-	if h.limit.Number("huge", 0, 19) == 19 {
-		op.Request.Cost = []int64{algorithm.MaxWord, algorithm.MaxWord + 1, math.MaxInt64}[h.limit.Number("huge cost", 0, 2)]
-	}
-	h.remember(s)
-	return op
-}
-
-// ops draws one to three requests to limits of the kind, and others beside them:
-// one that admits, one that refuses, and one of a kind without a script.
-func (h *history) ops() []store.Op {
-	var ops []store.Op
-	first := h.limit.Number("first limit", 0, 2)
-	for i := range h.limit.Number("limits", 1, 3) {
-		ops = append(ops, h.op(names[(first+i)%len(names)]))
-	}
-	beside := func(a algorithm.Algorithm, cost int64) {
-		op := world.Take(h.key, "beside", a, cost)
-		h.remember(op.Slot)
-		ops = append(ops, op)
-	}
-	switch h.limit.Number("beside", 0, 5) {
-	case 1:
-		beside(admits, 1)
-	case 2:
-		beside(refuses, math.MaxInt64)
-	case 3:
-		beside(admits, 1)
-		beside(refuses, math.MaxInt64)
-	case 4:
-		beside(world.NewCooldown(5, 1), int64(h.limit.Number("cost elsewhere", 0, 6)))
-	}
-	at := h.limit.Number("rotated by", 0, len(ops)-1)
-	return slices.Concat(ops[at:], ops[:at])
-}
-
-// admits never runs dry, and no huge cost passes refuses.
-var (
-	admits  = world.Limit("token-bucket:1000000000000/1h")
-	refuses = world.Limit("fixed-window:5/1s")
-)
-
-func (h *history) remember(s store.Slot) { h.used[s.ID()] = s }
-
-// slots are those of the kind that were used so far. Where parameters of the kind
-// belong to the identity of a state, one limit has several.
-func (h *history) slots() (slots []store.Slot) {
-	listed := map[store.SlotID]bool{}
-	for _, name := range names {
-		for _, a := range h.all {
-			s := world.SlotOf(h.key, name, a)
-			if _, found := h.used[s.ID()]; found && !listed[s.ID()] {
-				listed[s.ID()] = true
-				slots = append(slots, s)
-			}
-		}
-	}
-	return slots
-}
-
-// isWhole reports whether a store hands the whole state of a slot to Step. Of a
-// built-in log it may hand over what decides, and no more.
-func isWhole(s store.Slot) bool {
-	f, _ := algorithm.FamilyOf(s.Algorithm.Spec().Kind)
-	return !f.Log
-}
-
-// mustHold fails unless the store holds the states that the model does.
-func (h *history) mustHold(slots ...store.Slot) {
-	got, shown := h.stored(slots...)
-	for i, s := range slots {
-		want := h.Model.Of(s).State
-		if shown[i] && isWhole(s) && got[i].String() != want.String() {
-			h.Wrong(fmt.Sprintf("%q", got[i]), fmt.Sprintf("%q", want), "the state of %s is wrong", transcript.Slot(s))
-		}
-	}
-}
-
-// stored returns the states of slots as the store hands them to Step; not shown are
-// those that it keeps to itself.
-func (h *history) stored(slots ...store.Slot) (states []algorithm.State, shown []bool) {
-	spies, ops := make([]*spy, len(slots)), world.Ops(slots, 0)
-	for i, s := range slots {
-		spies[i] = &spy{Algorithm: s.Algorithm}
-		ops[i].Algorithm = spies[i]
-		if checker, offered := s.Algorithm.(algorithm.StateChecker); offered {
-			ops[i].Algorithm = checkingSpy{spies[i], checker}
-		}
-	}
-	h.NoError("a look at what is stored", guarded(func() error {
-		_, err := h.Store.Peek(context.Background(), ops)
-		return err
-	}))
-	for _, spy := range spies {
-		states, shown = append(states, spy.seen), append(shown, spy.called)
-	}
-	return states, shown
-}
-
-// guarded calls f, which hands the store an algorithm that has only the Spec of
-// another.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panics for another Go type with the same Spec, and what a script is given must follow from that: %v", p)
-		}
-	}()
-	return f()
-}
-
-// spy shows which state a store hands to Step.
-type spy struct {
-	algorithm.Algorithm
-	seen   algorithm.State
-	called bool
-}
-
-// Step implements algorithm.Algorithm.
-func (s *spy) Step(state algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
-	s.seen, s.called = state, true
-	return s.Algorithm.Step(state, now, r)
-}
-
-// checkingSpy is a spy on an algorithm that can check its states.
-type checkingSpy struct {
-	*spy
-	checker algorithm.StateChecker
-}
-
-// CheckState implements algorithm.StateChecker.
-func (s checkingSpy) CheckState(state algorithm.State) error { return s.checker.CheckState(state) }
-
-// forgetful answers as the algorithm does and returns the fresh state.
-type forgetful struct{ algorithm.Algorithm }
-
-// Step implements algorithm.Algorithm.
-func (f forgetful) Step(s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
-	_, o := f.Algorithm.Step(s, now, r)
-	return algorithm.State{}, o
 }

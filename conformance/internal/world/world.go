@@ -118,6 +118,20 @@ func (w *World) Anew(t TB, start algorithm.Instant) *World {
 	return own
 }
 
+// OpenByItself opens a store that reads its own clock; the check closes it.
+func (w *World) OpenByItself() store.Store {
+	s := w.open(nil)
+	if s == nil {
+		w.Fatalf("%s: no store was opened", w.check.Name)
+	}
+	w.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			w.Errorf("%s: Close: %v", w.check.Name, err)
+		}
+	})
+	return s
+}
+
 // Shared is a World for one random history, with the store and the clock of w and
 // an empty model. The store must drop nothing.
 func (w *World) Shared(t TB) *World {
