@@ -102,6 +102,28 @@ func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {
 	}
 }
 
+// What a check catches it catches each time, whatever is drawn, also in the quick
+// profile. Checks of concurrent callers may need another run.
+func TestBrokenStoresAreCaughtTenTimesOfTen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a thousand checks; -short asks for less")
+	}
+	for _, m := range mutants() {
+		for n := range uint64(10) {
+			cfg := *m.cfg
+			cfg.Histories, cfg.Seed = quick, 1+1000*n
+			for _, c := range cfg.Checks() {
+				if !slices.Contains(m.meant, c.Name) || byChance(c) {
+					continue
+				}
+				if err := c.Verify(m.open); err == nil || errors.Is(err, conformance.ErrSkipped) {
+					t.Errorf("%s does not catch %q with seed %d: %v", c.Name, m.name, cfg.Seed, err)
+				}
+			}
+		}
+	}
+}
+
 // mustReadWell fails where a failure leaves out what leads to the cause.
 func mustReadWell(t *testing.T, c conformance.Check, text string) {
 	t.Helper()
