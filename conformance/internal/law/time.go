@@ -11,7 +11,7 @@ import (
 // clocks that jump.
 
 // denied leads to a request that is denied for a while, and returns it and what
-// it was told; not ok where the drawn one is admitted, or denied for ever.
+// its outcome; not ok where the drawn one is admitted, or denied for ever.
 func (w *World) denied() (r algorithm.Request, o algorithm.Outcome, ok bool) {
 	w.reach()
 	r = w.Request(w.last)
@@ -30,7 +30,7 @@ func admittedAtRetry(w *World) {
 	}
 	if at, in := w.after(o.RetryAfter); in {
 		if then := w.ask(w.state, at, r); !then.Allowed {
-			w.failf("%+v at %v is told to retry after %v; then it is denied again, until another %v",
+			w.failf("%+v at %v is to be retried after %v; then it is denied again, until another %v",
 				r, w.now, o.RetryAfter, then.RetryAfter)
 		}
 	}
@@ -43,7 +43,7 @@ func deniedBeforeRetry(w *World) {
 	}
 	if at, in := w.after(o.RetryAfter - time.Microsecond); in {
 		if then := w.ask(w.state, at, r); then.Allowed || then.RetryAfter != time.Microsecond {
-			w.failf("%+v at %v is told to retry after %v; 1 µs earlier: allowed %t, retry after %v",
+			w.failf("%+v at %v is to be retried after %v; 1 µs earlier: allowed %t, retry after %v",
 				r, w.now, o.RetryAfter, then.Allowed, then.RetryAfter)
 		}
 	}
@@ -64,7 +64,7 @@ func shortestWait(w *World) {
 		}
 		then := w.ask(w.state, at, r)
 		if left := o.RetryAfter - time.Duration(d)*time.Microsecond; then.Allowed || then.RetryAfter != left {
-			w.failf("%+v at %v is told to retry after %v; %d µs later: allowed %t, retry after %v",
+			w.failf("%+v at %v is to be retried after %v; %d µs later: allowed %t, retry after %v",
 				r, w.now, o.RetryAfter, d, then.Allowed, then.RetryAfter)
 		}
 	}
@@ -143,7 +143,7 @@ func notFreshBefore(w *World) {
 func (w *World) looksFresh(at algorithm.Instant) bool {
 	for _, r := range []algorithm.Request{
 		{}, {Cost: 1}, {Cost: w.Capacity}, {Cost: 1, MaxDelay: 1},
-		{Cost: w.NumberOf("told apart by", 1, w.Capacity)},
+		{Cost: w.NumberOf("another cost", 1, w.Capacity)},
 	} {
 		got, want := w.ask(w.state, at, r), w.ask(algorithm.State{}, at, r)
 		if r.Cost == 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -16,36 +15,6 @@ import (
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
-
-// parts splits a history into parts that have no slot in common. A history has an
-// order exactly if each part has one: calls of different parts do not see each other.
-func parts(history []*call) [][]*call {
-	leader := map[store.SlotID]store.SlotID{}
-	var find func(p store.SlotID) store.SlotID
-	find = func(p store.SlotID) store.SlotID {
-		if next, found := leader[p]; found && next != p {
-			leader[p] = find(next)
-			return leader[p]
-		}
-		return p
-	}
-	for _, c := range history {
-		for _, op := range c.ops {
-			leader[find(op.Slot.ID())] = find(c.ops[0].Slot.ID())
-		}
-	}
-	byLeader := map[store.SlotID][]*call{}
-	for _, c := range history {
-		first := find(c.ops[0].Slot.ID())
-		byLeader[first] = append(byLeader[first], c)
-	}
-	all := slices.Collect(maps.Values(byLeader))
-	for _, part := range all {
-		slices.SortFunc(part, func(a, b *call) int { return cmp.Compare(a.began, b.began) })
-	}
-	slices.SortFunc(all, func(a, b []*call) int { return cmp.Compare(a[0].began, b[0].began) })
-	return all
-}
 
 // verdict looks for an order of a history.
 func verdict(history []*call, patience time.Duration) porcupine.CheckResult {
@@ -182,17 +151,15 @@ func lastReturned(history []*call) *call {
 	return last
 }
 
-// mustHaveAnOrder judges a history, set by set of slots that meet in calls. A search
-// that does not end is no pass.
+// mustHaveAnOrder judges a history. A search that does not end is no pass.
 func mustHaveAnOrder(w *world.World, history []*call) {
 	const patience = 30 * time.Second
-	for _, part := range parts(history) {
-		switch verdict(part, patience) {
-		case porcupine.Illegal:
-			show(w, part)
-		case porcupine.Unknown:
-			w.Wrong("none", "an order, or that there is none", "no verdict on a history of %d calls within %v, which is no pass", len(part), patience)
-		}
+	slices.SortFunc(history, func(a, b *call) int { return cmp.Compare(a.began, b.began) })
+	switch verdict(history, patience) {
+	case porcupine.Illegal:
+		show(w, history)
+	case porcupine.Unknown:
+		w.Wrong("none", "an order, or that there is none", "no verdict on a history of %d calls within %v, which is no pass", len(history), patience)
 	}
 }
 

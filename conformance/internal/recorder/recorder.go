@@ -30,7 +30,7 @@ func Run(name string, f func(t *T)) Result {
 	return Result{t.failed, t.skipped, strings.TrimSpace(t.log.String())}
 }
 
-// T records what it is told. It has the methods of *testing.T that a check needs,
+// T records what is logged. It has the methods of *testing.T that a check needs,
 // and is safe for concurrent use but for Cleanup.
 type T struct {
 	name            string

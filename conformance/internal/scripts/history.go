@@ -123,7 +123,7 @@ func (h *history) slots() (slots []store.Slot) {
 }
 
 // isWhole reports whether a store hands the whole state of a slot to Step. Of a
-// built-in log it may hand over what decides, and no more.
+// built-in log it may pass on what decides, and no more.
 func isWhole(s store.Slot) bool {
 	f, _ := algorithm.FamilyOf(s.Algorithm.Spec().Kind)
 	return !f.Log
