@@ -23,7 +23,7 @@ func TestReplayAndCompareWriteAPage(t *testing.T) {
 			t.Errorf("%q: the text is another one with --html: status %d, %s%s", args, got.status, got.out, got.err)
 		}
 		written := read(t, page)
-		if !strings.HasPrefix(written, "<!DOCTYPE html>") || !strings.HasSuffix(written, "</html>\n") || strings.Count(written, "<figure>") < 2 {
+		if !strings.HasPrefix(written, "<!DOCTYPE html>") || !strings.HasSuffix(written, "</html>\n") || strings.Count(written, "<figure ") < 2 {
 			t.Errorf("%q: no page with pictures: %.200s", args, written)
 		}
 		onStandardOutput := start(append(args, "--html", "-", sample)...)

@@ -70,8 +70,8 @@ var rules = []rule{
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "github.com/alecthomas/kong", "github.com/schollz/progressbar", "golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
-			// The pictures of a simulation.
-			"gonum.org/v1/plot"}, "the command's libraries stay out of the library's module"},
+			// The pictures of a simulation in a file of dots.
+			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},

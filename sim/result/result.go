@@ -162,6 +162,8 @@ type Series struct {
 	Denied       []int64 `json:"denied"`
 	Degraded     []int64 `json:"degraded"`
 	Failed       []int64 `json:"failed"` // errors and unknown
+	// DegradedAdmitted counts those of Degraded that were admitted. JSON leaves it out.
+	DegradedAdmitted []int64 `json:"-"`
 }
 
 // Wait is how long admitted requests waited, from when they were first made until their

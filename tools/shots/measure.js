@@ -4,6 +4,9 @@
   const root = document.documentElement;
   const found = { Pictures: 0, Scroll: root.scrollWidth, Client: root.clientWidth, Height: root.scrollHeight, Touching: [], Cut: [] };
   const named = (svg, text) => (svg.closest("figure")?.querySelector("h3")?.textContent ?? "picture") + ": " + text;
+  for (const canvas of document.querySelectorAll("canvas, .bars")) {
+    if (canvas.getBoundingClientRect().width > 0) found.Pictures++;
+  }
   for (const svg of document.querySelectorAll("svg")) {
     const frame = svg.getBoundingClientRect();
     if (frame.width === 0) continue;

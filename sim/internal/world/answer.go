@@ -167,7 +167,7 @@ func newSeries(duration, period int64) series {
 		}
 	}
 	n := (duration + s.BucketMicros - 1) / s.BucketMicros
-	for _, counts := range []*[]int64{&s.Offered, &s.Admitted, &s.Denied, &s.Degraded, &s.Failed} {
+	for _, counts := range []*[]int64{&s.Offered, &s.Admitted, &s.Denied, &s.Degraded, &s.DegradedAdmitted, &s.Failed} {
 		*counts = make([]int64, n)
 	}
 	return s
@@ -187,4 +187,5 @@ func (s *series) count(now int64, o answer) {
 		s.Failed[i]++
 	}
 	s.Degraded[i] += check.One(o.degraded)
+	s.DegradedAdmitted[i] += check.One(o.degraded && o.class == admitted)
 }

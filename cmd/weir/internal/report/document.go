@@ -13,17 +13,12 @@ import (
 // Document is a report before it is a text or a page.
 type Document struct {
 	Title    string
-	Verdict  *verdict // nil where there is nothing to judge
-	Facts    []Fact
-	Command  string // that runs it again; "" where it is not known
-	Sections []section
+	Lead     []Fact    // what this is
+	Answers  []answer  // what happened, the worst first
+	Command  string    // that runs it again; "" where it is not known
+	Sections []section // in order of importance
 	Footer   []Fact    // in a terminal: what to do next
 	Next     *Document // in a terminal: what follows
-}
-
-type verdict struct {
-	Good bool
-	Text string
 }
 
 // Fact is a named line of a summary.
@@ -31,17 +26,27 @@ type Fact struct{ Name, Value string }
 
 // section is a part of a document under a heading. One without content is left out.
 type section struct {
-	Title  string
-	Quiet  bool // in a terminal it has no heading
-	Fold   bool // in a page it is folded away
-	Text   []string
-	Charts []*chart.Chart
-	Tables []table
-	Lines  string // in fixed columns
+	Title   string
+	Quiet   bool // in a terminal it has no heading
+	Fold    bool // in a page it is folded away
+	Text    []string
+	Facts   []Fact
+	Figures []figure
+	Stack   bool // the figures stand above each other
+	Tables  []table
+	Lines   string // in fixed columns; of a page only where PageOnly is true
+	// PageOnly leaves Lines out in a terminal.
+	PageOnly bool
+}
+
+// figure is a picture, of one limit where Limit is not "".
+type figure struct {
+	*chart.Chart
+	Limit string
 }
 
 func (s *section) empty() bool {
-	return len(s.Text)+len(s.Charts)+len(s.Tables)+len(s.Lines) == 0
+	return len(s.Text)+len(s.Facts)+len(s.Figures)+len(s.Tables)+len(s.Lines) == 0
 }
 
 // add appends sections that have content.
@@ -100,6 +105,13 @@ func number(n int64) cell {
 		return cell{"0", classZero}
 	}
 	return cell{Text: Digits(n)}
+}
+
+// percent is a cell with a part of a whole.
+func percent(part, whole int64) cell {
+	c := number(part)
+	c.Text = Percent(part, whole)
+	return c
 }
 
 // duration is a cell with a time in µs.

@@ -51,12 +51,12 @@ func (x *Exploration) WriteJSON(w io.Writer) error { return WriteJSON(w, x) }
 // Document is the report for people.
 func (x *Exploration) Document() *Document {
 	last := x.FirstSeed + uint64(x.Explored-1)
-	d := &Document{Title: "Exploration", Facts: []Fact{
+	d := &Document{Title: "Exploration", Lead: []Fact{
 		factf("explored", "%s of %s, %d to %d, on %s", Digits(int64(x.Explored)), Count(int64(x.Wanted), "seed"), x.FirstSeed, last, Quoted(x.Store)),
 		factf("runs", "%s, %s attempts, %s events", Digits(x.Runs), Digits(x.Attempts), Digits(x.Events)),
 	}}
 	if x.Dropped > 0 {
-		d.Facts = append(d.Facts, Fact{"expected", leftOut(x.Dropped)})
+		d.Lead = append(d.Lead, Fact{"expected", leftOut(x.Dropped)})
 	}
 	seen := table{Title: "Corners", Head: []string{"corner", "seen"}}
 	for _, g := range x.Goals {
@@ -64,10 +64,10 @@ func (x *Exploration) Document() *Document {
 	}
 	d.add(section{Title: "Corners", Tables: []table{seen}})
 	if x.Failed == nil {
-		d.Verdict = &verdict{true, "All is well: no rule was violated, no expectation missed."}
+		d.Answers = []answer{{levelGood, "All is well: no rule was violated, no expectation missed."}}
 		return d
 	}
-	d.Facts = append(d.Facts, factf("failed", "seed %d, saved in %s", x.Failed.Seed, Quoted(x.Saved)))
+	d.Lead = append(d.Lead, factf("failed", "seed %d, saved in %s", x.Failed.Seed, Quoted(x.Saved)))
 	d.Next = x.Failed.Document()
 	d.Next.Footer = append(d.Next.Footer, Fact{"saved", Quoted(x.Saved)})
 	return d
@@ -106,7 +106,7 @@ func (s *Shrunk) Document() *Document {
 		t.Rows = append(t.Rows, []cell{word(one.name), right(Duration(one.of.Duration.Microseconds())), right(strconv.Itoa(len(one.of.Limits))),
 			number(max(1, one.of.Nodes.Count)), right(strconv.Itoa(len(one.of.Traffic))), right(strconv.Itoa(len(one.of.Faults))), number(one.got.Events)})
 	}
-	d := &Document{Title: "Shrunk", Command: s.Command, Facts: []Fact{
+	d := &Document{Title: "Shrunk", Command: s.Command, Lead: []Fact{
 		factf("shrunk", "%s, in %s tries", Quoted(s.Before.Name), Digits(s.Tries)),
 	}, Footer: []Fact{{"saved", Quoted(s.Saved)}, {"replay", s.Command}}}
 	d.add(section{Title: t.Title, Tables: []table{t}}, failure(s.Fails))

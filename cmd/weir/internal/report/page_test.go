@@ -2,6 +2,8 @@ package report
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -13,13 +15,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 var svgElement = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 
-func withoutPictures(page string) string { return svgElement.ReplaceAllString(page, "<svg/>") }
+// body is a page without its scripts, its styles and its still pictures.
+func body(page string) string {
+	_, page, _ = strings.Cut(page, "</style>")
+	page, _, _ = strings.Cut(page, `<script type="application/json"`)
+	return svgElement.ReplaceAllString(page, "<svg/>")
+}
 
 // replayPage and comparePage are pages of made-up traces.
 func replayPage(t *testing.T) string {
@@ -53,38 +61,60 @@ var (
 	headings   = regexp.MustCompile(`<h[23][^>]*>(.*?)</h`)
 	references = regexp.MustCompile(` (?:href="#|aria-labelledby="|aria-describedby=")([^"]*)"`)
 	elsewhere  = regexp.MustCompile(`(?i)https?:|//|url\(|@import|<script|<link|<img|<iframe|<object|javascript:|\son\w+=`)
+	inlined    = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+	inData     = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
 )
 
 // checkPage checks what holds for every page.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
-	words := withoutPictures(page)
+	words := body(page)
 	seen := map[string]bool{}
-	for _, id := range ids.FindAllStringSubmatch(page, -1) {
+	for _, id := range ids.FindAllStringSubmatch(words, -1) {
 		if seen[id[1]] {
 			t.Errorf("two elements are called %q", id[1])
 		}
 		seen[id[1]] = true
 	}
-	for _, to := range references.FindAllStringSubmatch(page, -1) {
+	for _, to := range references.FindAllStringSubmatch(words, -1) {
 		if !seen[to[1]] {
 			t.Errorf("nothing is called %q", to[1])
 		}
 	}
-	pictures := strings.Count(page, "<figure>")
-	if n := strings.Count(page, `<div role="img" aria-labelledby=`); n != pictures {
-		t.Errorf("%d of %d pictures have a title and a text", n, pictures)
+	// Every line chart is in the data, and has a still picture.
+	var charts []struct {
+		ID     string
+		At     []float64
+		Series []struct{ Values []float64 }
 	}
-	if n := len(svgElement.FindAllString(page, -1)); n != 2*pictures {
-		t.Errorf("%d drawings of %d pictures: must be two of each", n, pictures)
+	found := inData.FindStringSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no data")
 	}
-	for _, svg := range svgElement.FindAllString(page, -1) {
+	if err := json.Unmarshal([]byte(found[1]), &charts); err != nil {
+		t.Fatal(err)
+	}
+	stills := svgElement.FindAllString(page, -1)
+	if len(stills) != len(charts) || strings.Count(words, `<div class="chart" id="`) != len(charts) {
+		t.Errorf("%d still pictures of %d charts", len(stills), len(charts))
+	}
+	for _, c := range charts {
+		if !strings.Contains(words, `<div class="chart" id="`+c.ID+`"><noscript><svg/></noscript></div>`) {
+			t.Errorf("there is no place for the chart %s", c.ID)
+		}
+		for _, s := range c.Series {
+			if len(s.Values) != len(c.At) || len(c.At) < 2 {
+				t.Errorf("%s: %d values at %d points", c.ID, len(s.Values), len(c.At))
+			}
+		}
+	}
+	for _, svg := range stills {
 		if err := wellFormed(svg); err != nil {
 			t.Errorf("%v in %s", err, svg)
 		}
 		for _, style := range regexp.MustCompile(`style="[^"]*"`).FindAllString(svg, -1) {
-			if strings.Contains(style, "#") || strings.Contains(style, "Liberation") {
-				t.Errorf("a picture has a colour or a font of its own, %s: it must be left to the page", style)
+			if strings.Contains(style, "#") {
+				t.Errorf("a picture has a colour of its own, %s: it must be left to the page", style)
 			}
 		}
 		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
@@ -100,9 +130,19 @@ func checkPage(t *testing.T, page string) {
 			seen[heading[1]] = true
 		}
 	}
-	known := strings.NewReplacer(`<link rel="icon" href="data:,">`, "", "memory://", "")
-	if found := elsewhere.FindString(known.Replace(words)); found != "" {
+	if found := elsewhere.FindString(strings.ReplaceAll(words, "memory://", "")); found != "" {
 		t.Errorf("the page has %q: it must need nothing else", found)
+	}
+	// The policy allows the scripts of the page, and no other.
+	scripts := inlined.FindAllStringSubmatch(page, -1)
+	if len(scripts) != 2 {
+		t.Errorf("%d scripts", len(scripts))
+	}
+	for _, script := range scripts {
+		sum := sha256.Sum256([]byte(script[1]))
+		if !strings.Contains(page, "sha256-"+base64.StdEncoding.EncodeToString(sum[:])) {
+			t.Error("the policy does not allow a script of the page")
+		}
 	}
 	if strings.ContainsAny(page, "\x1b\u202e\x00") {
 		t.Error("something that cannot be seen is on the page")
@@ -127,8 +167,9 @@ func TestPagesNeedNothingElseAndAreAccessible(t *testing.T) {
 
 func TestHostileNamesAreEscaped(t *testing.T) {
 	results := madeUp()
-	for _, r := range results {
-		r.Scenario, r.About, r.Limit, r.Limits[0].Name, r.Traffic[0].Name, r.Fairness.Top[0].Key = hostile, hostile, hostile, hostile, hostile, hostile
+	for i, r := range results {
+		name := hostile + strconv.Itoa(i)
+		r.Scenario, r.About, r.Limit, r.Limits[0].Name, r.Traffic[0].Name, r.Fairness.Top[0].Key = hostile, hostile, name, name, hostile, hostile
 	}
 	for name, page := range map[string]string{"sim": simHTML(t, results), "compare": comparePage(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -147,16 +188,17 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 }
 
 func TestLinesEndBetweenThePartsOfALimit(t *testing.T) {
-	for _, c := range []struct{ text, prose, tight string }{
+	for _, c := range []struct{ text, prose, tight safe }{
 		{"gcra:10/1m,burst=20", "gcra:10/1m,<wbr>burst=20", "gcra:<wbr>10/1m,<wbr>burst=20"},
 		{"1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00"},
 		{"false_denials", "false_denials", "false_<wbr>denials"},
+		{"in 5 min", "in 5\u00a0min", "in 5\u00a0min"},
 		{"<b>,a:1", "&lt;b&gt;,<wbr>a:1", "&lt;b&gt;,<wbr>a:<wbr>1"},
 	} {
-		if got := prose(c.text); string(got) != c.prose {
+		if got := prose(string(c.text)); got != c.prose {
 			t.Errorf("prose: %q became %q: must be %q", c.text, got, c.prose)
 		}
-		if got := tight(c.text); string(got) != c.tight {
+		if got := tight(string(c.text)); got != c.tight {
 			t.Errorf("tight: %q became %q: must be %q", c.text, got, c.tight)
 		}
 	}
@@ -194,17 +236,18 @@ func TestPagesOfTracesShowTheNumbers(t *testing.T) {
 		want []string
 	}{
 		{replayPage(t), []string{
-			"<title>Replay: gcra:100/1m,burst=20</title>", "<dt>admitted</dt><dd>1,107 (72.1 %)</dd>", "1,107 of 1,536 requests admitted (72.1\u00a0%)",
-			"12 of 15 keys denied at least once", `<th scope="row">&#34;evil\x1b[2J&#34;</th><td>36</td><td>36</td><td>` + "100\u00a0%</td>",
+			"<title>Replay: gcra:100/1m,burst=20</title>", "<dt>admitted</dt><dd>1,107 (72.1\u00a0%)</dd>", "1,107 of 1,536 requests admitted (72.1\u00a0%)",
+			"12 of 15 keys denied at least once", `<th scope="row" class="left long">&#34;evil\x1b[2J&#34;</th><td>36</td><td>36</td><td>` + "100\u00a0%</td>",
 			"The first 2 of 12 bad lines", "<code>weir replay --limit gcra:100/1m,burst=20 &#39;odd name.log&#39;</code>",
 		}},
 		{comparePage(t), []string{
-			"<title>Comparison of 2 limits</title>", "<h3 id=\"s1p3\">Denied over time</h3>", "gcra:1/1s: offered and admitted over time", "Limits</h3>",
+			"<title>Comparison of 2 limits</title>", "Denied over time</h3>", ">1 gcra:1/1s</h3>", `data-limit="fixed-window:1/1s"`, "Limits</h3>",
+			`<input type="checkbox" value="gcra:1/1s" checked>`,
 		}},
 	} {
 		for _, want := range c.want {
 			if !strings.Contains(c.page, want) {
-				t.Errorf("no %q in\n%s", want, withoutPictures(c.page))
+				t.Errorf("no %q in\n%s", want, body(c.page))
 			}
 		}
 	}
@@ -237,7 +280,7 @@ func TestPlotIsAPictureWithItsWords(t *testing.T) {
 	if err := wellFormed(svg); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"<title>made up, seed 7, 1 min</title>", "<desc>What became of the attempts: Admitted: gcra 9,000"} {
+	for _, want := range []string{"<title>made up, seed 7, 1 min</title>", "<desc>Most admitted to one key in any window, against the limit: gcra 160 in 1 s"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("no %q", want)
 		}
@@ -282,7 +325,7 @@ func TestPagesAreTheGoldenBytes(t *testing.T) {
 		} {
 			fmt.Fprintf(&got, "%x %s\n", sha256.Sum256([]byte(one.content)), one.name)
 		}
-		fmt.Fprint(&got, withoutPictures(simHTML(t, madeUp()[1:])))
+		fmt.Fprint(&got, body(simHTML(t, madeUp()[1:])))
 		if runtime.GOARCH != "amd64" {
 			t.Skip("other processors round the coordinates of pictures differently")
 		}

@@ -7,58 +7,57 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 )
 
 // Document is the report for people. command makes it again.
 func (r *Replay) Document(command string) *Document {
 	d := &Document{Title: "Replay: " + r.Limit, Command: command}
-	d.Facts = r.Source.facts(factf("limit", "%s for each %s, on %s", r.Limit, Quoted(r.Key), r.Store), &r.Span)
+	d.Lead = r.Source.facts(factf("limit", "%s for each %s, on %s", r.Limit, Quoted(r.Key), r.Store), &r.Span)
 	if r.Events > 0 {
-		d.Facts = append(d.Facts,
+		d.Lead = append(d.Lead,
 			factf("keys", "%s, of which %s denied at least once (%s)", Digits(r.Keys), Digits(r.KeysHit), Percent(r.KeysHit, r.Keys)),
 			factf("admitted", "%s (%s)", Digits(r.Admitted), Percent(r.Admitted, r.Events)),
 			factf("denied", "%s (%s)", Digits(r.Denied), Percent(r.Denied, r.Events)))
 		if r.UnitsOffered != r.Events {
-			d.Facts = append(d.Facts, factf("units", "%s offered, %s admitted (%s)", Digits(r.UnitsOffered), Digits(r.UnitsAdmitted), Percent(r.UnitsAdmitted, r.UnitsOffered)))
+			d.Lead = append(d.Lead, factf("units", "%s offered, %s admitted (%s)", Digits(r.UnitsOffered), Digits(r.UnitsAdmitted), Percent(r.UnitsAdmitted, r.UnitsOffered)))
 		}
 	}
 	s := section{Title: "What the limit did", Quiet: true}
 	if r.Events > 0 {
-		s.Charts = append(s.Charts, throughTime(&r.series, 0, "Offered and admitted over time", r.Admitted, &r.Span))
+		s.Figures = append(s.Figures, figure{Chart: throughTime(&r.series, 0, "Offered and admitted over time", r.Admitted, &r.Span)})
 	}
 	if len(r.MostDenied) > 0 {
-		s.Charts = append(s.Charts, r.deniedChart())
+		s.Figures = append(s.Figures, figure{Chart: r.deniedChart()})
 		t := table{Title: "Most denied", Head: []string{"key", "denied", "of", "share"}}
 		for _, k := range r.MostDenied {
 			t.Rows = append(t.Rows, []cell{line(Quoted(k.Key)), number(k.Denied), number(k.Offered), right(Percent(k.Denied, k.Offered))})
 		}
 		s.Tables = append(s.Tables, t)
 	}
+	rows := section{Title: "Timeline", Quiet: true, Fold: true}
 	if len(r.Timeline) > 0 {
-		s.Tables = append(s.Tables, r.timelineTable())
+		rows.Tables = append(rows.Tables, r.timelineTable())
 	}
-	d.add(s, r.Source.badLines())
+	d.add(s, rows, r.Source.badLines())
 	return d
 }
 
 // Document is the report for people. command makes it again.
 func (r *Comparison) Document(command string) *Document {
 	d := &Document{Title: fmt.Sprintf("Comparison of %d limits", len(r.Limits)), Command: command}
-	d.Facts = r.Source.facts(factf("limits", "for each %s, on %s", Quoted(r.Key), r.Store), &r.Span)
+	d.Lead = r.Source.facts(factf("limits", "for each %s, on %s", Quoted(r.Key), r.Store), &r.Span)
 	s := section{Title: "Side by side", Quiet: true}
 	if r.Events > 0 {
-		d.Facts = append(d.Facts, Fact{"keys", Digits(r.Keys)})
+		d.Lead = append(d.Lead, Fact{"keys", Digits(r.Keys)})
 		if r.UnitsOffered != r.Events {
-			d.Facts = append(d.Facts, Fact{"units", Digits(r.UnitsOffered)})
+			d.Lead = append(d.Lead, Fact{"units", Digits(r.UnitsOffered)})
 		}
-		s.Charts = append(s.Charts,
-			r.barChart("Requests denied", "Denied", "requests", r.Events, func(l *LimitCount) int64 { return l.Denied }),
-			r.barChart("Keys denied at least once", fmt.Sprintf("Of %s", Count(r.Keys, "key")), "keys", r.Keys, func(l *LimitCount) int64 { return l.KeysHit }),
-			r.deniedThroughTime())
+		s.Figures = append(s.Figures, figure{Chart: r.limitChart()}, figure{Chart: r.deniedThroughTime()})
+		over := section{Title: "Over time", Stack: true}
 		for i, l := range r.Limits {
-			s.Charts = append(s.Charts, throughTime(&r.series, i, l.Limit+": offered and admitted over time", l.Admitted, &r.Span))
+			over.Figures = append(over.Figures, figure{throughTime(&r.series, i, fmt.Sprintf("%d %s", i+1, l.Limit), l.Admitted, &r.Span), l.Limit})
 		}
+		defer func() { d.add(over) }()
 		s.Tables = append(s.Tables, r.limitTable())
 	}
 	if len(r.MostDenied) > 0 {
@@ -176,94 +175,4 @@ func (r *Comparison) keyTable() table {
 		t.Rows = append(t.Rows, append(row, number(k.Offered)))
 	}
 	return t
-}
-
-// line is a number of each row of a series.
-func (s *series) line(name string, of func(m *moment) int64) chart.Line {
-	l := chart.Line{Name: name, Steps: true}
-	for i := range s.rows {
-		l.Points = append(l.Points, chart.Point{X: float64(s.rows[i].start), Y: float64(of(&s.rows[i]))})
-	}
-	last := len(s.rows) - 1 // which lasts to its end
-	l.Points = append(l.Points, chart.Point{X: float64(s.rows[last].start + s.width), Y: l.Points[last].Y})
-	return l
-}
-
-// most is the row with most of a number.
-func (s *series) most(of func(m *moment) int64) *moment {
-	most := &s.rows[0]
-	for i := range s.rows {
-		if of(&s.rows[i]) > of(most) {
-			most = &s.rows[i]
-		}
-	}
-	return most
-}
-
-// over is a picture of some lines over time.
-func (s *series) over(lines ...chart.Line) *chart.XY {
-	return &chart.XY{
-		X:     chart.Axis{Label: "time", Scale: chart.Moments},
-		Y:     chart.Axis{Label: "requests per " + Duration(s.width)},
-		Lines: lines,
-	}
-}
-
-// throughTime is what was offered and what one limit admitted over time.
-func throughTime(s *series, limit int, title string, all int64, span *Span) *chart.Chart {
-	offered := s.line("offered", func(m *moment) int64 { return m.offered })
-	offered.Colour = chart.Soft
-	admitted := s.line("admitted", func(m *moment) int64 { return m.admitted[limit] })
-	admitted.Colour, admitted.Area = chart.Blue, true
-	busiest := s.most(func(m *moment) int64 { return m.offered })
-	return &chart.Chart{Title: title, Body: s.over(offered, admitted), Text: fmt.Sprintf(
-		"%s of %s admitted (%s); most offered in %s: %s at %s, of which %s admitted.",
-		Digits(all), Count(span.Events, "request"), Percent(all, span.Events),
-		Duration(s.width), Digits(busiest.offered), utcTime(algorithm.Instant(busiest.start).Time()), Digits(busiest.admitted[limit]))}
-}
-
-// deniedThroughTime is what each limit denied over time.
-func (r *Comparison) deniedThroughTime() *chart.Chart {
-	var lines []chart.Line
-	var text []string
-	for i, l := range r.Limits {
-		denied := func(m *moment) int64 { return m.offered - m.admitted[i] }
-		one := r.series.line(l.Limit, denied)
-		one.Colour, one.Dash = chart.Distinct(i)
-		lines = append(lines, one)
-		text = append(text, fmt.Sprintf("%s %s", l.Limit, Digits(denied(r.series.most(denied)))))
-	}
-	return &chart.Chart{Title: "Denied over time", Body: r.series.over(lines...),
-		Text: fmt.Sprintf("Most denied in %s: ", Duration(r.series.width)) + sentence(text)}
-}
-
-// deniedChart is the keys that were denied most.
-func (r *Replay) deniedChart() *chart.Chart {
-	bars := &chart.Bars{
-		X:      chart.Axis{Label: "requests"},
-		Series: []chart.Series{{Name: "denied", Colour: chart.Vermilion}, {Name: "admitted", Colour: chart.Blue}},
-	}
-	for _, k := range r.MostDenied {
-		bars.Rows = append(bars.Rows, chart.Row{
-			Name: Quoted(k.Key), Values: floats(k.Denied, k.Offered-k.Denied), Label: fmt.Sprintf("%s of %s", Digits(k.Denied), Digits(k.Offered)),
-		})
-	}
-	return &chart.Chart{
-		Title: "Who was denied most",
-		Text:  fmt.Sprintf("%s of %s denied at least once; the first of these %s of %s times.", Digits(r.KeysHit), Count(r.Keys, "key"), Digits(r.MostDenied[0].Denied), Digits(r.MostDenied[0].Offered)),
-		Body:  bars,
-	}
-}
-
-// barChart is one number of each limit, out of a whole.
-func (r *Comparison) barChart(title, text, unit string, whole int64, of func(*LimitCount) int64) *chart.Chart {
-	bars := &chart.Bars{X: chart.Axis{Label: unit}, Series: []chart.Series{{Name: "denied", Colour: chart.Vermilion}}}
-	var parts []string
-	for i := range r.Limits {
-		l := &r.Limits[i]
-		label := fmt.Sprintf("%s (%s)", Digits(of(l)), Percent(of(l), whole))
-		bars.Rows = append(bars.Rows, chart.Row{Name: l.Limit, Values: floats(of(l)), Label: label})
-		parts = append(parts, l.Limit+" "+label)
-	}
-	return &chart.Chart{Title: title, Text: text + ": " + sentence(parts), Body: bars}
 }

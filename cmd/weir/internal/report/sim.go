@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
 )
@@ -86,14 +84,10 @@ func (s *Simulation) Wrong() (wrong []string) {
 
 // Document is the report for people.
 func (s *Simulation) Document() *Document {
-	d := &Document{Title: "Simulation: " + Quoted(s.Scenario), Command: s.Rerun + s.OnServer, Facts: s.facts(), Verdict: s.verdict()}
-	for _, r := range s.Results {
-		if r.Failure != nil {
-			d.add(violation(r.Failure))
-		}
-	}
-	for i := range s.Differs {
-		d.add(s.Differs[i].section())
+	d := &Document{Title: "Simulation: " + Quoted(s.Scenario), Command: s.Rerun + s.OnServer, Answers: s.answers()}
+	d.Lead = []Fact{{"scenario", Quoted(s.Scenario)}}
+	if about := s.Results[0].About; about != "" {
+		d.Lead = append(d.Lead, Fact{"about", Visible(about)})
 	}
 	if s.Wrong() != nil {
 		d.Footer = []Fact{{"replay", d.Command}}
@@ -102,59 +96,40 @@ func (s *Simulation) Document() *Document {
 		d.Footer = append(d.Footer, Fact{"shrink", s.Rerun + " --shrink"})
 	}
 	limits := limitsOf(s.Results)
-	d.add(section{
-		Title:  "Side by side",
-		Quiet:  true,
-		Charts: []*chart.Chart{outcomes(s.Results), worstWindows(limits)},
-		Tables: filled(callers(s.Results), limitTable(limits), trafficTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
-	}, s.expectations())
+	d.add(section{Title: "Each limit in short", Quiet: true, Tables: []table{s.headline(limits)}}, s.expectations())
 	for _, r := range s.Results {
-		d.add(section{Title: "Limit " + Quoted(r.Limit), Charts: resultCharts(r, inTime(r)), Tables: filled(clientTable(r))})
+		if r.Failure != nil {
+			d.add(violation(r.Failure))
+		}
 	}
-	d.add(more(s.Results))
+	for i := range s.Differs {
+		d.add(s.Differs[i].section())
+	}
+	d.add(s.figures()...)
+	d.add(section{
+		Title: "In numbers", Quiet: true,
+		Tables: filled(callers(s.Results), limitTable(limits), trafficTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
+	}, s.setup(), more(s.Results))
 	return d
 }
 
-// facts say what was run.
-func (s *Simulation) facts() []Fact {
-	first := s.Results[0]
-	facts := []Fact{factf("scenario", "%s, seed %d", Quoted(s.Scenario), s.Seed)}
-	if first.About != "" {
-		facts = append(facts, Fact{"about", Visible(first.About)})
-	}
-	facts = append(facts, Fact{"length", Duration(first.DurationMicros)}, Fact{"store", Quoted(s.Store)})
-	limits := limitsOf(s.Results)
-	width := 0
-	for _, l := range limits {
-		width = max(width, utf8.RuneCountInString(l.label()))
-	}
+// headline is one row for each limit.
+func (s *Simulation) headline(limits []limitOf) table {
+	t := table{Title: "Each limit in short", Head: []string{"limit", "spec", "admitted", "most in a window", "limit", "over-admitted", "wait of 99 %"}}
 	for i, l := range limits {
-		name := "limits"
-		if i > 0 {
-			name = ""
-		}
 		spec := l.Spec
 		if s.Ran != nil && s.Ran.Limits[i].Groups > 0 {
 			spec += " for each of " + Count(s.Ran.Limits[i].Groups, "group") + " of keys"
 		}
-		facts = append(facts, factf(name, "%-*s  %s", width, l.label(), spec))
+		window := right(Digits(l.Worst.Units) + " in " + Duration(l.Worst.WindowMicros))
+		over := number(l.OverUnits)
+		if l.OverUnits > 0 {
+			window.Class, over.Class = classBad, classBad
+		}
+		t.Rows = append(t.Rows, []cell{word(l.label()), word(spec), right(Percent(l.of.Totals.Admitted, l.of.Totals.Arrivals)),
+			window, number(l.Worst.LimitUnits), over, right(waited(l.of, l.of.Wait.P99Micros))})
 	}
-	return facts
-}
-
-func (s *Simulation) verdict() *verdict {
-	if wrong := s.Wrong(); wrong != nil {
-		text := strings.Join(wrong, ", ")
-		return &verdict{false, strings.ToUpper(text[:1]) + text[1:]}
-	}
-	text := "No rule was violated"
-	if len(s.Results[0].Expected) > 0 {
-		text += ", every expectation was met"
-	}
-	if s.OnServer != "" {
-		text += ", and the events are the same in memory and on " + s.Store
-	}
-	return &verdict{true, text}
+	return t
 }
 
 // violation says what went wrong in a run, and what happened before.
@@ -185,7 +160,7 @@ func (d *Difference) section() section {
 // limitOf is a limit of a result.
 type limitOf struct {
 	*result.Limit
-	shared bool // several limits have decided together
+	of *result.Result
 }
 
 // label is what tables and pictures call the limit.
@@ -194,7 +169,7 @@ func (l limitOf) label() string { return Quoted(l.Name) }
 func limitsOf(results []*result.Result) (all []limitOf) {
 	for _, r := range results {
 		for i := range r.Limits {
-			all = append(all, limitOf{&r.Limits[i], len(r.Limits) > 1})
+			all = append(all, limitOf{&r.Limits[i], r})
 		}
 	}
 	return all

@@ -1,10 +1,9 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
@@ -16,15 +15,16 @@ import (
 func (s *Simulation) Plot(path string) error {
 	first := s.Results[0]
 	sheet := &chart.Sheet{Title: fmt.Sprintf("%s, seed %d, %s", Quoted(first.Scenario), first.Seed, Duration(first.DurationMicros))}
-	sheet.Groups = append(sheet.Groups, []*chart.Chart{outcomes(s.Results), worstWindows(limitsOf(s.Results))})
-	for _, r := range s.Results {
-		var group []*chart.Chart
-		for _, c := range resultCharts(r, inTime(r)) {
-			named := *c
-			named.Title = Quoted(r.Limit) + ": " + strings.ToLower(c.Title[:1]) + c.Title[1:]
-			group = append(group, &named)
+	for _, group := range s.figures() {
+		var charts []*chart.Chart
+		for _, f := range group.Figures {
+			one := *f.Chart
+			if f.Limit != "" {
+				one.Title = group.Title + ": " + one.Title
+			}
+			charts = append(charts, &one)
 		}
-		sheet.Groups = append(sheet.Groups, group)
+		sheet.Groups = append(sheet.Groups, charts)
 	}
 	drawn, err := sheet.Encode(path)
 	if err != nil {
@@ -33,217 +33,205 @@ func (s *Simulation) Plot(path string) error {
 	return os.WriteFile(path, drawn, 0o666)
 }
 
-// resultCharts are the pictures of one result.
-func resultCharts(r *result.Result, faults []result.Fault) []*chart.Chart {
-	var all []*chart.Chart
-	if len(r.Series.Offered) > 0 {
-		all = append(all, overTime(r, faults))
+// figures are the sections of a page that hold pictures.
+func (s *Simulation) figures() []section {
+	limits := limitsOf(s.Results)
+	worst := section{Title: "Worst window", Figures: []figure{{Chart: worstWindows(limits)}, {Chart: outcomes(s.Results)}}}
+	times, waits := section{Title: "Over time", Stack: true}, section{Title: "Waiting"}
+	curves, clients := section{Title: "Most admitted to one key in any interval of a length"}, section{Title: "What the busiest keys got"}
+	var most float64
+	for _, r := range s.Results {
+		most = max(most, float64(max(peak(r.Series.Offered), peak(r.Series.Admitted)))*1e6/float64(max(r.Series.BucketMicros, 1)))
 	}
-	for _, l := range limitsOf([]*result.Result{r}) {
-		if len(l.Curve) > 1 {
-			all = append(all, arrivalCurve(l))
+	if c := waiting(s.Results); c != nil {
+		waits.Figures = append(waits.Figures, figure{Chart: c})
+	}
+	for _, r := range s.Results {
+		if len(r.Series.Offered) > 0 {
+			times.Figures = append(times.Figures, figure{overTime(r, most), Quoted(r.Limit)})
+		}
+		for i := range r.Limits {
+			if l := (limitOf{&r.Limits[i], r}); len(l.Curve) > 1 {
+				curves.Figures = append(curves.Figures, figure{arrivalCurve(l), Quoted(r.Limit)})
+			}
+		}
+		if len(r.Fairness.Top) > 0 {
+			clients.Figures = append(clients.Figures, figure{busiest(r), Quoted(r.Limit)})
+			clients.Tables = append(clients.Tables, clientTable(r))
 		}
 	}
-	if len(r.Waits) > 0 {
-		all = append(all, waiting(r))
-	}
-	if len(r.Fairness.Top) > 0 {
-		all = append(all, clients(r))
-	}
-	if len(faults) > 0 {
-		all = append(all, faultWindows(r, faults))
-	}
-	return all
+	return []section{worst, times, curves, waits, clients}
 }
 
-// outcomes is what became of the attempts of each result.
+// outcomes is what became of the requests of each result.
 func outcomes(results []*result.Result) *chart.Chart {
-	bars := &chart.Bars{
-		X: chart.Axis{Label: "attempts"},
-		Series: []chart.Series{
-			{Name: "admitted", Colour: chart.Blue}, {Name: "denied", Colour: chart.Soft, Faint: true},
-			{Name: "no decision", Colour: chart.Vermilion}, {Name: "throttled", Colour: chart.Purple},
-		},
-	}
+	bars := &chart.Bars{Unit: "requests", Series: []chart.Part{
+		{Name: "admitted", Colour: chart.Blue}, {Name: "never admitted", Colour: chart.Vermilion}, {Name: "not over at the end", Colour: chart.Soft},
+	}}
 	var text []string
 	for _, r := range results {
 		t := &r.Totals
 		bars.Rows = append(bars.Rows, chart.Row{
-			Name:   Quoted(r.Limit),
-			Values: floats(t.Admitted, t.Denied, t.Errors+t.Unknown+t.Open, t.Throttled),
-			Label:  Percent(t.Admitted, t.Attempts),
+			Name: Quoted(r.Limit), Label: Percent(t.Admitted, t.Arrivals) + " admitted",
+			Values: floats(t.Admitted, t.GaveUp, max(0, t.Arrivals-t.Admitted-t.GaveUp)),
 		})
-		text = append(text, fmt.Sprintf("%s %s of %s attempts (%s)", Quoted(r.Limit), Digits(t.Admitted), Digits(t.Attempts), Percent(t.Admitted, t.Attempts)))
+		text = append(text, fmt.Sprintf("%s %s of %s (%s)", Quoted(r.Limit), Digits(t.Admitted), Count(t.Arrivals, "request"), Percent(t.Admitted, t.Arrivals)))
 	}
-	return &chart.Chart{Title: "What became of the attempts", Text: "Admitted: " + sentence(text), Body: bars}
+	return &chart.Chart{Title: "What became of the requests", Text: "Admitted: " + sentence(text), Bars: bars}
 }
 
 // worstWindows compares the worst window of each limit with the limit.
 func worstWindows(limits []limitOf) *chart.Chart {
 	bars := &chart.Bars{
-		X:      chart.Axis{Label: "units in one window of the limit's period"},
-		Series: []chart.Series{{Name: "admitted in the worst window", Colour: chart.Blue}},
-		Marks:  []chart.Mark{{Name: "the limit", Colour: chart.Ink}, {Name: "the most without faults", Colour: chart.Vermilion, Dash: chart.Dotted}},
+		Unit: "units",
+		Series: []chart.Part{
+			{Name: "up to the limit", Colour: chart.Blue}, {Name: "what the algorithm allows above it", Colour: chart.Orange}, {Name: "over-admitted", Colour: chart.Vermilion},
+		},
+		Marks: []chart.Part{{Name: "the limit", Colour: chart.Ink}},
 	}
 	var text []string
 	for _, l := range limits {
 		w := &l.Worst
+		within, allowed := min(w.Units, w.LimitUnits), min(w.Units, max(w.BoundUnits, w.LimitUnits))
 		bars.Rows = append(bars.Rows, chart.Row{
-			Name: l.label(), Values: floats(w.Units), Marks: floats(w.LimitUnits, w.BoundUnits),
-			Label: fmt.Sprintf("%s of %s", Digits(w.Units), Digits(w.LimitUnits)),
+			Name: l.label(), Label: fmt.Sprintf("%s of %s in %s", Digits(w.Units), Digits(w.LimitUnits), Duration(w.WindowMicros)),
+			Values: floats(within, allowed-within, w.Units-allowed), Marks: floats(w.LimitUnits),
 		})
-		text = append(text, fmt.Sprintf("%s %s in %s, where the limit says %s and admits up to %s without faults",
+		text = append(text, fmt.Sprintf("%s %s in %s, at a limit of %s; %s is the most without faults",
 			l.label(), Digits(w.Units), Duration(w.WindowMicros), Digits(w.LimitUnits), Digits(w.BoundUnits)))
 	}
-	return &chart.Chart{Title: "Most admitted in any window, against the limit", Text: "Admitted: " + sentence(text), Body: bars}
+	return &chart.Chart{Title: "Most admitted to one key in any window, against the limit", Text: sentence(text), Bars: bars}
 }
 
-// overTime is offered against admitted requests, with the faults behind.
-func overTime(r *result.Result, faults []result.Fault) *chart.Chart {
+// overTime is what became of the attempts over time, with the faults behind. most is the
+// most of a bucket of all results, so that their pictures can be compared.
+func overTime(r *result.Result, most float64) *chart.Chart {
 	s := &r.Series
-	xy := &chart.XY{
-		X: chart.Axis{Label: "time since the start", Scale: chart.Durations}, Y: chart.Axis{Label: "requests per second"},
-		Lines: []chart.Line{
-			{Name: "offered", Points: rates(s.Offered, s.BucketMicros), Colour: chart.Soft, Steps: true},
-			{Name: "admitted", Points: rates(s.Admitted, s.BucketMicros), Colour: chart.Blue, Steps: true, Area: true},
-		},
-		Band: "fault", After: "until its effects are over",
+	lines := &chart.Lines{
+		X: chart.Axis{Label: "time since the start", Scale: chart.Durations}, Y: chart.Axis{Label: "attempts per second", Scale: chart.Numbers, Max: most},
+		Group: "time",
+	}
+	for i := range len(s.Offered) + 1 {
+		lines.At = append(lines.At, float64(min(int64(i)*s.BucketMicros, r.DurationMicros)))
+	}
+	series := func(name string, colour chart.Colour, stacked bool, counts []int64) {
+		lines.Series = append(lines.Series, chart.Series{Name: name, Colour: colour, Values: rates(counts, s.BucketMicros), Steps: true, Stacked: stacked})
+	}
+	byMode := s.DegradedAdmitted
+	if total(byMode) > 0 {
+		byServer := make([]int64, len(s.Admitted))
+		for i := range byServer {
+			byServer[i] = s.Admitted[i] - byMode[i]
+		}
+		series("admitted by the server", chart.Blue, true, byServer)
+		series("admitted by the failure mode", chart.Purple, true, byMode)
+	} else {
+		series("admitted", chart.Blue, true, s.Admitted)
 	}
 	if total(s.Failed) > 0 {
-		xy.Lines = append(xy.Lines, chart.Line{Name: "no decision", Points: rates(s.Failed, s.BucketMicros), Colour: chart.Vermilion, Dash: chart.Dashed, Steps: true})
+		series("no decision", chart.Vermilion, true, s.Failed)
 	}
-	if total(s.Degraded) > 0 {
-		xy.Lines = append(xy.Lines, chart.Line{Name: "by the failure mode", Points: rates(s.Degraded, s.BucketMicros), Colour: chart.Purple, Dash: chart.Dotted, Steps: true})
-	}
-	for _, f := range faults {
-		xy.Bands = append(xy.Bands, chart.Band{From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
+	series("offered", chart.Soft, false, s.Offered)
+	for i, f := range inTime(r) {
+		lines.Bands = append(lines.Bands, chart.Band{Name: strconv.Itoa(i+1) + " " + f.Kind, From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
 	}
 	seconds := float64(s.BucketMicros) / 1e6
 	text := []string{
 		fmt.Sprintf("%s offered and %s admitted", Digits(total(s.Offered)), Digits(total(s.Admitted))),
 		fmt.Sprintf("at most %s and %s a second, over %s", rate(peak(s.Offered), seconds), rate(peak(s.Admitted), seconds), Duration(s.BucketMicros)),
 	}
+	if n := total(byMode); n > 0 {
+		text = append(text, Digits(n)+" admitted by the failure mode")
+	}
 	if n := total(s.Failed); n > 0 {
-		text = append(text, fmt.Sprintf("%s without a decision", Digits(n)))
+		text = append(text, Digits(n)+" without a decision")
 	}
-	if len(faults) > 0 {
-		text = append(text, Count(int64(len(faults)), "fault")+", numbered above")
-	}
-	return &chart.Chart{Title: "Offered and admitted over time", Text: capital(sentence(text)), Body: xy}
+	return &chart.Chart{Title: Quoted(r.Limit), Text: capital(sentence(text)), Lines: lines}
 }
 
 // arrivalCurve is the most that was admitted in any interval of a length.
 func arrivalCurve(l limitOf) *chart.Chart {
-	most := chart.Line{Name: "admitted", Colour: chart.Blue, Dots: true}
-	bound := chart.Line{Name: "bound without faults", Colour: chart.Ink, Dash: chart.Dashed}
-	over := chart.Line{Name: "above it", Colour: chart.Vermilion, Dots: true, NoLine: true}
+	lines := &chart.Lines{X: chart.Axis{Label: "length of the interval", Scale: chart.Lengths}, Y: chart.Axis{Label: "units", Scale: chart.Powers}}
+	var most, bound, over []float64
+	tight, above := l.Curve[0], 0
 	for _, p := range l.Curve {
-		most.Points = append(most.Points, chart.Point{X: float64(p.Micros), Y: float64(p.Units)})
-		bound.Points = append(bound.Points, chart.Point{X: float64(p.Micros), Y: float64(p.BoundUnits)})
+		lines.At = append(lines.At, float64(max(p.Micros, 1)))
+		most, bound, over = append(most, float64(max(p.Units, 1))), append(bound, float64(max(p.BoundUnits, 1))), append(over, float64(max(p.Units, p.BoundUnits, 1)))
 		if p.Units > p.BoundUnits {
-			over.Points = append(over.Points, most.Points[len(most.Points)-1])
+			above++
+		}
+		if float64(p.Units)*float64(max(tight.BoundUnits, 1)) > float64(tight.Units)*float64(max(p.BoundUnits, 1)) {
+			tight = p
 		}
 	}
-	text := []string{}
-	if n := len(l.Curve); n > 0 {
-		tight := slices.MaxFunc(l.Curve, func(a, b result.CurvePoint) int {
-			return cmp.Compare(float64(a.Units)/float64(max(a.BoundUnits, 1)), float64(b.Units)/float64(max(b.BoundUnits, 1)))
-		})
-		last := l.Curve[n-1]
-		closest := "closest to the bound"
-		if len(over.Points) > 0 {
-			closest = fmt.Sprintf("above the bound without faults at %d of %d lengths; most so", len(over.Points), n)
-		}
-		text = append(text, fmt.Sprintf("%s in %s: %s, bound %s", closest, Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits)))
-		if tight != last {
-			text = append(text, fmt.Sprintf("in %s: %s, bound %s", Duration(last.Micros), Digits(last.Units), Digits(last.BoundUnits)))
-		}
+	lines.Series = []chart.Series{{Name: "most without faults", Colour: chart.Ink, Values: bound, Dashed: true}, {Name: "admitted", Colour: chart.Blue, Values: most}}
+	text := fmt.Sprintf("Closest to the most without faults in %s: %s of %s.", Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
+	if above > 0 {
+		lines.Series = append(lines.Series, chart.Series{Name: "over-admitted", Colour: chart.Vermilion, Values: over, Above: true})
+		text = fmt.Sprintf("Above the most without faults at %d of %d lengths; most so in %s: %s of %s.", above, len(l.Curve), Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
 	}
 	if l.CurveKeys < l.CurveOf || l.CurveLate > 0 {
-		text = append(text, fmt.Sprintf("of %s of %s, the worst among them", Digits(l.CurveKeys), Count(l.CurveOf, "key")))
+		text += fmt.Sprintf(" The curve is of %s of %s, the worst among them.", Digits(l.CurveKeys), Count(l.CurveOf, "key"))
 	}
-	lines := []chart.Line{bound, most}
-	if len(over.Points) > 0 {
-		lines = append(lines, over)
+	if w := &l.Worst; w.WindowMicros > 0 {
+		lines.Marks = []chart.Mark{{Name: "period " + Duration(w.WindowMicros), At: float64(w.WindowMicros), Upright: true}, {Name: "limit " + Digits(w.LimitUnits), At: float64(w.LimitUnits)}}
 	}
-	title := "Most admitted to one key in any interval of a length"
-	if l.shared {
-		title += ", " + l.label()
-	}
-	return &chart.Chart{Title: title, Text: capital(sentence(text)), Body: &chart.XY{
-		X: chart.Axis{Label: "length of the interval", Scale: chart.Lengths}, Y: chart.Axis{Label: "units"},
-		Lines: lines,
-	}}
+	return &chart.Chart{Title: l.label(), Text: text, Lines: lines}
 }
 
-// waiting is how long admitted requests had waited.
-func waiting(r *result.Result) *chart.Chart {
-	var all int64
-	for _, b := range r.Waits {
-		all += b.Count
+// waiting is how many requests had been admitted after how long.
+func waiting(results []*result.Result) *chart.Chart {
+	lines := &chart.Lines{
+		X: chart.Axis{Label: "wait since the request was first made", Scale: chart.Lengths}, Y: chart.Axis{Label: "% of requests", Scale: chart.Numbers, Max: 100},
 	}
-	columns := &chart.Columns{
-		X: chart.Axis{Label: "wait, at most"}, Y: chart.Axis{Label: "share of admitted requests", Scale: chart.Percent},
-		Colour: chart.Blue,
+	longest := 0
+	for _, r := range results {
+		longest = max(longest, len(r.Waits))
 	}
-	for i, b := range r.Waits {
-		if i > 0 && b.Count == 0 && len(columns.Classes) <= 1 {
-			continue // the short waits that did not occur
+	var text []string
+	for i, r := range results {
+		colour, dashed := chart.Distinct(i)
+		one := chart.Series{Name: Quoted(r.Limit), Colour: colour, Dashed: dashed, Steps: true}
+		var sum int64
+		for j := range longest {
+			if j < len(r.Waits) {
+				sum += r.Waits[j].Count
+			}
+			one.Values = append(one.Values, 100*float64(sum)/float64(max(r.Totals.Arrivals, 1)))
 		}
-		label := Duration(b.UpToMicros)
-		switch {
-		case b.UpToMicros == 0:
-			label = "none"
-		case b.UpToMicros < 0:
-			label = "longer"
+		lines.Series = append(lines.Series, one)
+		text = append(text, fmt.Sprintf("%s: half of the admitted waited %s, 99 %% %s", Quoted(r.Limit), waited(r, r.Wait.P50Micros), waited(r, r.Wait.P99Micros)))
+		if len(r.Waits) < longest || lines.At != nil {
+			continue
 		}
-		columns.Classes = append(columns.Classes, chart.Class{Label: label, Value: 100 * float64(b.Count) / float64(max(all, 1))})
+		for _, b := range r.Waits {
+			at := float64(max(b.UpToMicros, 1))
+			if b.UpToMicros < 0 {
+				at = 2 * lines.At[len(lines.At)-1]
+			}
+			lines.At = append(lines.At, at)
+		}
 	}
-	text := []string{"wait of half: " + waited(r, r.Wait.P50Micros), "of 99 %: " + waited(r, r.Wait.P99Micros)}
-	if len(r.Waits) > 0 && all > 0 {
-		text = append([]string{Percent(r.Waits[0].Count, all) + " did not wait"}, text...)
+	if longest < 2 {
+		return nil
 	}
-	return &chart.Chart{Title: "How long admitted requests had waited", Text: capital(sentence(text)), Body: columns}
+	return &chart.Chart{Title: "Requests that were admitted within a wait", Text: capital(sentence(text)), Lines: lines}
 }
 
-// clients is what the busiest clients asked for and got.
-func clients(r *result.Result) *chart.Chart {
-	bars := &chart.Bars{
-		X:      chart.Axis{Label: "units"},
-		Series: []chart.Series{{Name: "admitted", Colour: chart.Blue}, {Name: "not admitted", Colour: chart.Soft, Faint: true}},
-	}
+// busiest is what the busiest clients asked for and got.
+func busiest(r *result.Result) *chart.Chart {
+	bars := &chart.Bars{Unit: "units", Series: []chart.Part{{Name: "admitted", Colour: chart.Blue}, {Name: "not admitted", Colour: chart.Soft}}}
 	for _, c := range r.Fairness.Top {
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name: Quoted(c.Key), Values: floats(c.AdmittedUnits, max(c.OfferedUnits-c.AdmittedUnits, 0)),
 			Label: fmt.Sprintf("%s of %s", Digits(c.AdmittedUnits), Digits(c.OfferedUnits)),
 		})
 	}
-	text := []string{fmt.Sprintf("Jain index %s over %s (1 is the same for all)", jain(r), Count(r.Fairness.Keys, "key"))}
-	if len(r.Fairness.Top) > 0 {
-		busiest := r.Fairness.Top[0]
-		text = append(text, fmt.Sprintf("the busiest got %s of %s", Digits(busiest.AdmittedUnits), Count(busiest.OfferedUnits, "unit")))
-	}
-	return &chart.Chart{Title: "What the busiest clients got", Text: capital(sentence(text)), Body: bars}
-}
-
-// faultWindows is what was admitted or denied wrongly in the time of each fault.
-func faultWindows(r *result.Result, faults []result.Fault) *chart.Chart {
-	bars := &chart.Bars{
-		X: chart.Axis{Label: "units"}, Grouped: true,
-		Series: []chart.Series{{Name: "above the limit, of one key at most", Colour: chart.Vermilion}, {Name: "falsely denied", Colour: chart.Blue}},
-	}
-	var over, under int64
-	for i, f := range faults {
-		over, under = max(over, f.OverUnits), under+f.FalselyDeniedUnits
-		bars.Rows = append(bars.Rows, chart.Row{
-			Name: fmt.Sprintf("%d %s", i+1, f.Kind), Values: floats(f.OverUnits, f.FalselyDeniedUnits),
-			Label: fmt.Sprintf("%s above, %s denied", Digits(f.OverUnits), Digits(f.FalselyDeniedUnits)),
-		})
-	}
+	top := r.Fairness.Top[0]
 	return &chart.Chart{
-		Title: "Too much and too little, by fault",
-		Text:  sentence([]string{fmt.Sprintf("At most %s above a limit in the time of a fault", Count(over, "unit")), Digits(under) + " falsely denied in all of them"}),
-		Body:  bars,
+		Title: Quoted(r.Limit), Bars: bars,
+		Text: fmt.Sprintf("Jain's index is %s over %s (1 is the same for all); the busiest got %s of %s.",
+			jain(r), Count(r.Fairness.Keys, "key"), Digits(top.AdmittedUnits), Count(top.OfferedUnits, "unit")),
 	}
 }
 
@@ -255,16 +243,12 @@ func floats(all ...int64) []float64 {
 	return f
 }
 
-// rates are the counts of buckets of a width as numbers a second.
-func rates(counts []int64, width int64) []chart.Point {
-	var points []chart.Point
-	for i, n := range counts {
-		points = append(points, chart.Point{X: float64(int64(i) * width), Y: float64(n) * 1e6 / float64(width)})
+// rates are the counts of buckets of a width as numbers a second; the last holds to the end.
+func rates(counts []int64, width int64) (all []float64) {
+	for _, n := range counts {
+		all = append(all, float64(n)*1e6/float64(width))
 	}
-	if n := len(points); n > 0 { // where the last one ends
-		points = append(points, chart.Point{X: float64(int64(n) * width), Y: points[n-1].Y})
-	}
-	return points
+	return append(all, all[len(all)-1])
 }
 
 func total(counts []int64) (sum int64) {

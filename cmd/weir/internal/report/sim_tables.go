@@ -17,7 +17,7 @@ func callers(results []*result.Result) table {
 	counted("requests", func(c *result.Counts) int64 { return c.Arrivals })
 	counted("attempts", func(c *result.Counts) int64 { return c.Attempts })
 	counted("admitted", func(c *result.Counts) int64 { return c.Admitted })
-	row(&t, "of requests", results, func(r *result.Result) cell { return right(Percent(r.Totals.Admitted, r.Totals.Arrivals)) })
+	row(&t, "of requests", results, func(r *result.Result) cell { return percent(r.Totals.Admitted, r.Totals.Arrivals) })
 	counted("denied", func(c *result.Counts) int64 { return c.Denied })
 	counted("degraded", func(c *result.Counts) int64 { return c.Degraded })
 	counted("errors", func(c *result.Counts) int64 { return c.Errors })
@@ -77,7 +77,7 @@ func curveKeys(l limitOf) cell {
 
 // expectations is what the scenario expected, and what came of it.
 func (s *Simulation) expectations() section {
-	t := table{Title: "What the scenario expects", Head: []string{"number", "limit", "expected", "it was", "outcome"}}
+	t := table{Title: "What the scenario expects", Head: []string{"measure of", "limit", "expected", "it was", "outcome"}}
 	for _, r := range s.Results {
 		for i := range r.Expected {
 			e := &r.Expected[i]
@@ -108,7 +108,7 @@ func trafficTable(results []*result.Result) table {
 		name := Quoted(one.Name)
 		counts(&t, name+": requests", results, func(r *result.Result) int64 { return r.Traffic[i].Arrivals })
 		counts(&t, name+": admitted", results, func(r *result.Result) int64 { return r.Traffic[i].Admitted })
-		row(&t, name+": of requests", results, func(r *result.Result) cell { return right(Percent(r.Traffic[i].Admitted, r.Traffic[i].Arrivals)) })
+		row(&t, name+": of requests", results, func(r *result.Result) cell { return percent(r.Traffic[i].Admitted, r.Traffic[i].Arrivals) })
 	}
 	return t
 }
@@ -133,9 +133,9 @@ func faultTable(results []*result.Result) table {
 // clientTable is what the busiest clients of a result asked for and got.
 func clientTable(r *result.Result) table {
 	f := &r.Fairness
-	title := fmt.Sprintf("The busiest %d of %s", len(f.Top), Count(f.Keys, "key"))
+	title := fmt.Sprintf("%s: the busiest %d of %s", Quoted(r.Limit), len(f.Top), Count(f.Keys, "key"))
 	if n := int64(len(f.Top)); n == f.Keys {
-		title = "All keys"
+		title = Quoted(r.Limit) + ": all keys"
 	}
 	if f.Partial {
 		title += "; there were too many to remember, so that one that came back may count twice"

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,11 +17,15 @@ func (d *Document) WriteText(w io.Writer) error {
 
 // text is the document in parts, with an empty line between them.
 func (d *Document) text() (parts []string) {
-	if d.Facts != nil {
-		parts = append(parts, factText(d.Facts))
+	if d.Lead != nil {
+		parts = append(parts, factText(d.Lead))
 	}
-	if v := d.Verdict; v != nil {
-		parts = append(parts, v.Text+"\n")
+	if d.Answers != nil {
+		answers := ""
+		for _, a := range d.Answers {
+			answers += a.Text + "\n"
+		}
+		parts = append(parts, answers)
 	}
 	for i := range d.Sections {
 		parts = append(parts, d.Sections[i].text()...)
@@ -44,31 +49,30 @@ func factText(facts []Fact) string {
 
 // text is the section in parts.
 func (s *section) text() (parts []string) {
-	heading := s.Title + "\n"
-	if s.Quiet {
-		heading = ""
+	if s.Text != nil {
+		parts = append(parts, strings.Join(s.Text, "\n")+"\n")
 	}
+	if s.Facts != nil {
+		parts = append(parts, factText(s.Facts))
+	}
+	if s.Lines != "" && !s.PageOnly {
+		parts = append(parts, s.Lines+"\n")
+	}
+	titled := s.Quiet
 	for i := range s.Tables {
 		t := &s.Tables[i]
-		switch {
-		case t.PageOnly:
-		case t.Head[0] == measure, t.Title == s.Title && s.Title == "":
-			parts = append(parts, t.text())
-		case t.Title == s.Title:
-			heading = ""
-			fallthrough
-		default:
-			parts = append(parts, t.Title+"\n"+t.text())
+		if t.PageOnly {
+			continue
 		}
+		heading := ""
+		if t.Head[0] != measure && t.Title != "" {
+			heading = t.Title + "\n"
+			titled = titled || t.Title == s.Title
+		}
+		parts = append(parts, heading+t.text())
 	}
-	if s.Lines != "" {
-		parts = append([]string{s.Lines + "\n"}, parts...)
-	}
-	if s.Text != nil {
-		parts = append([]string{strings.Join(s.Text, "\n") + "\n"}, parts...)
-	}
-	if s.Title != "" && heading != "" && parts != nil {
-		parts = append([]string{heading}, parts...)
+	if parts != nil && !titled && s.Title != "" {
+		parts = append([]string{s.Title + "\n"}, parts...)
 	}
 	return parts
 }
@@ -76,9 +80,9 @@ func (s *section) text() (parts []string) {
 // text is the table with two spaces between columns. Texts of any length come last, and
 // rows that are 0 everywhere are left out.
 func (t *table) text() string {
-	head := append([]string(nil), t.Head...)
+	head := slices.Clone(t.Head)
 	if t.Short != nil {
-		head = append([]string(nil), t.Short...)
+		head = slices.Clone(t.Short)
 	}
 	if head[0] == measure {
 		head[0] = strings.ToLower(t.Title[:1]) + t.Title[1:]

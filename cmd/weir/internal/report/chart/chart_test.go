@@ -3,166 +3,150 @@ package chart
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/recorder"
 	"pgregory.net/rapid"
 )
 
-// label is a text where it was drawn, upright ones left out.
-type label struct {
-	text string
-	box  vg.Rectangle
+// recorder is a canvas that remembers.
+type recorder struct {
+	labels []label
+	points []point
+	fills  map[Colour]int
 }
 
-// drawn draws a chart and returns its labels.
-func drawn(t *rapid.T, c *Chart, width vg.Length) (labels []label, all vg.Rectangle) {
+// label is a text where it was drawn.
+type label struct {
+	text           string
+	x0, x1, y0, y1 float64
+}
+
+func (r *recorder) line(path []point, _ Colour, _ float64, _ bool) {
+	r.points = append(r.points, path...)
+}
+
+func (r *recorder) fill(outline []point, c Colour, _ float64) {
+	r.points = append(r.points, outline...)
+	if r.fills == nil {
+		r.fills = map[Colour]int{}
+	}
+	r.fills[c]++
+}
+
+func (r *recorder) text(at point, s string, _ Colour, size float64, a align) {
+	x := at.x - width(s, size)*float64(a)/2
+	if strings.TrimSpace(s) != "" {
+		r.labels = append(r.labels, label{s, x, x + width(s, size), at.y - 0.7*size, at.y})
+	}
+}
+
+// checkLabels fails where two labels touch, or something is drawn outside.
+func checkLabels(t *rapid.T, c *Chart, wide float64) {
 	t.Helper()
-	canvas := &recorder.Canvas{}
-	all = vg.Rectangle{Max: vg.Point{X: width, Y: c.height(width)}}
-	c.draw(draw.Canvas{Canvas: canvas, Rectangle: all})
-	turned := []bool{false}
-	for _, action := range canvas.Actions {
-		top := len(turned) - 1
-		switch a := action.(type) {
-		case *recorder.Push:
-			turned = append(turned, turned[top])
-		case *recorder.Pop:
-			turned = turned[:top]
-		case *recorder.Rotate:
-			turned[top] = true
-		case *recorder.FillString:
-			if strings.TrimSpace(a.String) != "" && !turned[top] {
-				style := sans(a.Size, Ink)
-				labels = append(labels, label{a.String, vg.Rectangle{
-					Min: a.Point, Max: a.Point.Add(vg.Point{X: style.Width(a.String), Y: a.Size * 0.7}),
-				}})
-			}
+	on := &recorder{}
+	c.draw(on, 0, 0, wide)
+	high := c.height(wide)
+	for _, p := range on.points {
+		if !(p.x >= -1 && p.x <= wide+1 && p.y >= -1 && p.y <= high+1) {
+			t.Fatalf("something is drawn at %v, outside of %g × %g", p, wide, high)
 		}
 	}
-	return labels, all
-}
-
-// checkLabels fails where two labels touch, or one is cut off.
-func checkLabels(t *rapid.T, c *Chart, width vg.Length) {
-	t.Helper()
-	labels, all := drawn(t, c, width)
-	for i, a := range labels {
-		if a.box.Min.X < all.Min.X-0.5 || a.box.Max.X > all.Max.X+0.5 || a.box.Min.Y < all.Min.Y-0.5 || a.box.Max.Y > all.Max.Y+0.5 {
-			t.Fatalf("%q sticks out of %v: %v", a.text, all, a.box)
+	for i, a := range on.labels {
+		if a.x0 < -1 || a.x1 > wide+5 || a.y0 < -1 || a.y1 > high+1 {
+			t.Fatalf("%+v sticks out of %g × %g", a, wide, high)
 		}
-		for _, b := range labels[i+1:] {
-			if a.box.Min.X < b.box.Max.X && b.box.Min.X < a.box.Max.X && a.box.Min.Y < b.box.Max.Y && b.box.Min.Y < a.box.Max.Y {
-				t.Fatalf("%q at %v and %q at %v touch", a.text, a.box, b.text, b.box)
+		for _, b := range on.labels[i+1:] {
+			if a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1 {
+				t.Fatalf("%+v and %+v touch", a, b)
 			}
 		}
 	}
 }
 
 var (
-	widths = rapid.SampledFrom([]vg.Length{Wide, Narrow})
+	wides = rapid.SampledFrom([]float64{320, 480, 560})
 	// sizes are numbers of any size, 0 included.
 	sizes = rapid.Custom(func(t *rapid.T) float64 {
 		return math.Floor(math.Pow(10, rapid.Float64Range(-1, 9).Draw(t, "power")))
 	})
-	names = rapid.StringMatching(`[a-zA-Z0-9:. ]{1,40}`)
+	names = rapid.StringMatching(`[a-zA-Z0-9:.]{1,20}`)
 )
 
 func TestLabelsOfBarsDoNotTouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := &Bars{
-			X: Axis{Label: "units"}, Grouped: rapid.Bool().Draw(t, "grouped"),
-			Series: []Series{{Name: "one", Colour: Blue}, {Name: "another thing", Colour: Soft, Faint: true}},
-			Marks:  []Mark{{Name: "the limit", Colour: Ink}},
-		}
+		b := &Bars{Series: []Part{{"one", Blue}, {"another thing", Soft}}, Marks: []Part{{"the limit", Ink}}}
 		for range rapid.IntRange(1, 16).Draw(t, "rows") {
 			one, two := sizes.Draw(t, "one"), sizes.Draw(t, "two")
-			b.Rows = append(b.Rows, Row{
-				Name: names.Draw(t, "name"), Values: []float64{one, two}, Marks: []float64{sizes.Draw(t, "mark")},
-				Label: fmt.Sprintf("%.0f of %.0f", one, one+two),
-			})
+			name := strings.Repeat(names.Draw(t, "name"), rapid.IntRange(1, 9).Draw(t, "times"))
+			b.Rows = append(b.Rows, Row{Name: name, Values: []float64{one, two}, Marks: []float64{sizes.Draw(t, "mark")}, Label: fmt.Sprintf("%.0f of %.0f", one, one+two)})
 		}
-		checkLabels(t, &Chart{Body: b}, widths.Draw(t, "width"))
+		checkLabels(t, &Chart{Bars: b}, wides.Draw(t, "width"))
 	})
 }
 
 func TestLabelsOfLinesDoNotTouch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := &XY{
-			X: Axis{Label: "time", Scale: rapid.SampledFrom([]Scale{Numbers, Durations, Lengths, Moments}).Draw(t, "scale")},
-			Y: Axis{Label: "requests"}, Band: "fault", After: "effects",
+		l := &Lines{
+			X: Axis{Label: "time", Scale: rapid.SampledFrom([]Scale{Numbers, Durations, Lengths, Moments}).Draw(t, "x")},
+			Y: Axis{Label: "requests", Scale: rapid.SampledFrom([]Scale{Numbers, Powers}).Draw(t, "y")},
 		}
-		step := 1 + sizes.Draw(t, "step")
-		at := 1 + sizes.Draw(t, "start")
-		if x.X.Scale == Durations {
-			at = 0 // they are since the start
+		step, at := 1+sizes.Draw(t, "step"), 1+sizes.Draw(t, "start")
+		if l.X.Scale == Durations {
+			at = 0 // since the start
 		}
-		var points []Point
-		for range rapid.IntRange(2, 50).Draw(t, "points") {
-			points = append(points, Point{at, sizes.Draw(t, "y")})
-			at += step
+		n := rapid.IntRange(2, 50).Draw(t, "points")
+		for i := range n {
+			l.At = append(l.At, at+float64(i)*step)
 		}
-		for range rapid.IntRange(1, 9).Draw(t, "lines") {
-			x.Lines = append(x.Lines, Line{Name: names.Draw(t, "name"), Points: points, Dots: rapid.Bool().Draw(t, "dots"), Steps: rapid.Bool().Draw(t, "steps")})
+		for range rapid.IntRange(1, 5).Draw(t, "series") {
+			s := Series{Name: names.Draw(t, "name"), Stacked: rapid.Bool().Draw(t, "stacked"), Steps: rapid.Bool().Draw(t, "steps")}
+			for range n {
+				s.Values = append(s.Values, sizes.Draw(t, "value"))
+			}
+			l.Series = append(l.Series, s)
 		}
-		from := 0.0
-		for range rapid.IntRange(0, 20).Draw(t, "bands") {
-			from += step * rapid.Float64Range(0, 5).Draw(t, "gap")
-			x.Bands = append(x.Bands, Band{from, from + step, from + 2*step})
+		from := at
+		for i := range rapid.IntRange(0, 12).Draw(t, "bands") {
+			from = min(from+step*rapid.Float64Range(0, 5).Draw(t, "gap"), l.At[n-1])
+			l.Bands = append(l.Bands, Band{fmt.Sprintf("%d failover", i+1), from, min(from+step, l.At[n-1]), min(from+2*step, l.At[n-1])})
 		}
-		checkLabels(t, &Chart{Body: x}, widths.Draw(t, "width"))
+		checkLabels(t, &Chart{Lines: l}, wides.Draw(t, "width"))
 	})
 }
 
-func TestLabelsOfColumnsDoNotTouch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k := &Columns{X: Axis{Label: "wait"}, Y: Axis{Label: "share", Scale: Percent}, Colour: Blue}
-		micros := int64(1)
-		for range rapid.IntRange(1, 40).Draw(t, "classes") {
-			k.Classes = append(k.Classes, Class{Duration(micros), rapid.Float64Range(0, 100).Draw(t, "value")})
-			micros = min(micros*2, 1<<50)
+// What is stacked stands on what is below, and only what is above the first series is
+// filled.
+func TestStackedSeriesAddUp(t *testing.T) {
+	l := &Lines{At: []float64{0, 1}, Series: []Series{
+		{Values: []float64{5, 5}}, {Values: []float64{1, 2}, Stacked: true}, {Values: []float64{10, 20}, Stacked: true}, {Values: []float64{7, 5}, Above: true},
+	}}
+	tops, bottoms := l.stacked()
+	if got, want := fmt.Sprint(tops), "[[5 5] [1 2] [11 22] [7 5]]"; got != want {
+		t.Errorf("tops %s, want %s", got, want)
+	}
+	if got, want := fmt.Sprint(bottoms), "[[] [0 0] [1 2] [5 5]]"; got != want {
+		t.Errorf("bottoms %s, want %s", got, want)
+	}
+}
+
+func TestALongNameIsCut(t *testing.T) {
+	for text, want := range map[string]string{"": "", "abc": "abc", "abcdefghijkl": "abcdefg…", strings.Repeat("é", 100000): "ééééééé…"} {
+		if got := cut(text, 60); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
-		checkLabels(t, &Chart{Body: k}, widths.Draw(t, "width"))
-	})
-}
-
-func TestNamesThatDoNotFitBesideBarsAreWhole(t *testing.T) {
-	const name = "sliding-counter:1000/1m,max-cost=100"
-	b := &Bars{X: Axis{Label: "units"}, Series: []Series{{Name: "one"}}, Rows: []Row{{Name: name, Values: []float64{1}}, {Name: "short", Values: []float64{2}}}}
-	rapid.Check(t, func(t *rapid.T) {
-		labels, _ := drawn(t, &Chart{Body: b}, widths.Draw(t, "width"))
-		if !slices.ContainsFunc(labels, func(l label) bool { return l.text == name }) {
-			t.Errorf("the name is not among %v", labels)
-		}
-	})
-}
-
-func TestALegendLeavesOutWhatIsNowhere(t *testing.T) {
-	b := &Bars{Series: []Series{{Name: "much"}, {Name: "none"}, {Name: "once"}}, Rows: []Row{{Values: []float64{1, 0, 0}}, {Values: []float64{1, 0, 2}}}}
-	var names []string
-	for _, k := range b.legend() {
-		names = append(names, k.name)
 	}
-	if !slices.Equal(names, []string{"much", "once"}) {
-		t.Errorf("the legend has %q", names)
+	if got := cut("abc", 1); utf8.RuneCountInString(got) > 2 {
+		t.Errorf("without room: %q", got)
 	}
 }
 
-func TestColoursInNamesStayAsTheyAre(t *testing.T) {
-	b := &Bars{X: Axis{Label: "units"}, Series: []Series{{Name: "#0072B2", Colour: Blue}}, Rows: []Row{{Name: `style="#1F2328"`, Values: []float64{1}}}}
-	svg, err := (&Chart{Title: "colours", Body: b}).SVG(Wide, "wide")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(svg, ">#0072B2</text>") || !strings.Contains(svg, "#1F2328") {
-		t.Error("a name has changed")
-	}
-	if !strings.Contains(svg, "fill:var(--blue)") {
-		t.Error("the bars have no colour of the page")
+func TestNamesAreEscaped(t *testing.T) {
+	b := &Bars{Series: []Part{{"#0072B2", Blue}}, Rows: []Row{{Name: `"><script>`, Values: []float64{1}}}}
+	svg := (&Chart{Bars: b}).SVG(480)
+	if strings.Contains(svg, "<script>") || !strings.Contains(svg, ">#0072B2</text>") || !strings.Contains(svg, "fill:var(--blue)") {
+		t.Error(svg)
 	}
 }
 
@@ -170,5 +154,37 @@ func TestSheetNamesTheFormatsThatThereAre(t *testing.T) {
 	_, err := (&Sheet{Title: "x"}).Encode("a.pdf")
 	if err == nil || err.Error() != `"a.pdf": must end in .png or .svg` {
 		t.Error(err)
+	}
+}
+
+// A file of dots shows what a file of lines shows: the bar, the dashes and the words.
+func TestDotsAreDrawn(t *testing.T) {
+	on := newDots(100, 50)
+	on.fill(box(10, 10, 30, 20), Blue, 1)
+	on.line([]point{{0, 40}, {100, 40}}, Ink, 2, true)
+	on.text(point{50, 20}, "I", Ink, 12, middle)
+	on.fill(box(-10, -10, 200, -5), Ink, 1) // outside
+	at := func(x, y int) uint32 {
+		r, g, b, _ := on.At(2*x, 2*y).RGBA()
+		return r>>8<<16 | g>>8<<8 | b>>8
+	}
+	for _, c := range []struct {
+		x, y int
+		want uint32
+	}{{20, 15, onWhite[Blue]}, {5, 15, 0xFFFFFF}, {3, 40, onWhite[Ink]}, {8, 40, 0xFFFFFF}, {13, 40, onWhite[Ink]}, {98, 40, 0xFFFFFF}} {
+		if got := at(c.x, c.y); got != c.want {
+			t.Errorf("at %d, %d: %06x, want %06x", c.x, c.y, got, c.want)
+		}
+	}
+	ink := 0
+	for y := 20; y < 40; y++ {
+		for x := 80; x < 120; x++ {
+			if r, _, _, _ := on.At(x, y).RGBA(); r < 0x8000 {
+				ink++
+			}
+		}
+	}
+	if ink == 0 {
+		t.Error("there is no text")
 	}
 }
