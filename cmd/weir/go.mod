@@ -3,7 +3,6 @@ module github.com/weirgo/weir/cmd/weir
 go 1.26.0
 
 require (
-	github.com/alecthomas/kong v1.17.0
 	github.com/benbjohnson/clock v1.3.5
 	github.com/creack/pty v1.1.24
 	github.com/redis/go-redis/v9 v9.23.0

@@ -29,8 +29,8 @@ type traceFlags struct {
 }
 
 var flagVars = map[string]string{
-	"formats":   strings.Join(trace.Formats(), ","),
-	"envelopes": strings.Join(trace.Envelopes(), ","),
+	"formats":   strings.Join(trace.Formats(), ", "),
+	"envelopes": strings.Join(trace.Envelopes(), ", "),
 	"keys":      strings.Join(trace.Keys(), ", "),
 }
 

@@ -8,26 +8,32 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 )
 
-// cli is the command line: a field for each command.
-type cli struct {
-	Replay  replayCommand  `cmd:"" help:"Decide every request of a trace and report whom a limit would have hit."`
-	Compare compareCommand `cmd:"" help:"Decide a trace under several limits and show them side by side."`
-	Verify  verifyCommand  `cmd:"" help:"Check that a server decides as the algorithms say, with the suite for stores."`
-	Sim     simCommand     `cmd:"" help:"Simulate traffic, faults and clocks, and check every decision."`
-	Version versionFlag    `help:"Print the version and exit." short:"V"`
+// subcommand is what the first word of a command line names.
+type subcommand struct {
+	name, help string
+	// make returns a pointer to a struct whose fields are the flags; see option.
+	make func() runner
+}
 
-	// The two that people try first. They are read as flags.
-	HelpCommand struct {
-		Command string `arg:"" optional:""`
-	} `cmd:"" name:"help" help:"Show the help of a command."`
-	VersionCommand struct{} `cmd:"" name:"version" help:"Print the version."`
+// runner is a command with its flags.
+type runner interface {
+	// Help is the long help, before the flags.
+	Help() string
+	Run(ctx context.Context, s *streams) error
+}
+
+var commands = []subcommand{
+	{"replay", "Decide every request of a trace and report whom a limit would have hit.", func() runner { return &replayCommand{} }},
+	{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
+	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
+	{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
 }
 
 func main() {
@@ -42,66 +48,127 @@ func main() {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	given    []string // the flags and arguments that the command line holds
 }
-
-// exited carries the status of a flag such as --help out of the parser.
-type exited int
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (status int) {
-	defer func() {
-		if r := recover(); r != nil {
-			code, ok := r.(exited)
-			if !ok {
-				panic(r)
-			}
-			status = int(code)
+	s := &streams{in: in, out: out, err: errs}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	switch {
+	case asks(args, "version", "--version", "-V"):
+		return s.show("weir " + version() + "\n")
+	case len(args) == 0:
+		return misuse(errs, fmt.Errorf("the command is missing: must be one of %s", commandNames()))
+	}
+	for _, c := range commands {
+		if c.name != args[0] {
+			continue
 		}
-	}()
-	parser, err := kong.New(&cli{},
-		kong.Name("weir"),
-		kong.Description("Tries rate limits out: on a recorded trace or in a simulated world, with exact decisions. Checks the servers that keep them."),
-		kong.Writers(out, errs),
-		kong.Exit(func(code int) { panic(exited(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.Vars(flagVars),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(&streams{in, out, errs}),
-	)
-	if err != nil {
-		return fail(errs, err)
+		called := c.make()
+		options := optionsOf(reflect.ValueOf(called).Elem())
+		if asks(args[1:], "--help", "-h") {
+			return s.show(c.usage(called, options))
+		}
+		if err := parseOptions(options, args[1:]); err != nil {
+			return misuse(errs, err)
+		}
+		for _, o := range options {
+			if o.given {
+				s.given = append(s.given, o.flag())
+			}
+		}
+		if err := called.Run(ctx, s); err != nil {
+			return fail(errs, err)
+		}
+		return exitOK
 	}
-	command, err := parser.Parse(asFlags(args))
-	if err != nil {
-		return misuse(errs, err)
+	if args[0] == "--help" || args[0] == "-h" {
+		return s.show(usage())
 	}
-	if err := command.Run(); err != nil {
-		return fail(errs, err)
+	return misuse(errs, fmt.Errorf("unknown command %q: must be one of %s", args[0], commandNames()))
+}
+
+// asks reports whether one of some words is among those of a command line that may be
+// flags.
+func asks(args []string, words ...string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(words, arg) && (arg[0] == '-' || arg == args[0]) })
+}
+
+// show writes a text that was asked for.
+func (s *streams) show(text string) int {
+	if _, err := io.WriteString(s.out, text); err != nil {
+		return fail(s.err, err)
 	}
 	return exitOK
 }
 
-// asFlags writes weir help COMMAND as weir COMMAND --help, and weir version as weir --version.
-func asFlags(args []string) []string {
-	switch {
-	case len(args) > 0 && args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	case len(args) == 1 && args[0] == "version":
-		return []string{"--version"}
+// version is the version of the module, or the commit that it was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
 	}
-	return args
+	return "(unknown version)"
 }
 
-// versionFlag prints the version of the module, or of the commit it was built from.
-type versionFlag bool
-
-// BeforeReset runs as soon as the flag is seen, so that it needs no command.
-func (versionFlag) BeforeReset(app *kong.Kong) error {
-	version := "(unknown version)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+func commandNames() string {
+	names := ""
+	for _, c := range commands {
+		names += fmt.Sprintf("%q, ", c.name)
 	}
-	fmt.Fprintln(app.Stdout, "weir", version)
-	app.Exit(exitOK)
-	return nil
+	return names + `"help", "version"`
+}
+
+// always are the flags of every command.
+var always = [][2]string{{"-h, --help", "Show this help and exit."}, {"-V, --version", "Print the version and exit."}}
+
+// usage is the help of weir.
+func usage() string {
+	var b strings.Builder
+	b.WriteString("Usage: weir COMMAND [flags]\n\nTries rate limits out: on a recorded trace or in a simulated world, with exact decisions.\n" +
+		"Checks the servers that keep them.\n\nCommands:\n")
+	rows := [][2]string{}
+	for _, c := range commands {
+		rows = append(rows, [2]string{c.name, c.help})
+	}
+	writeHelp(&b, append(rows, [2]string{"help COMMAND", "Show the help of a command."}, [2]string{"version", "Print the version."}))
+	b.WriteString("\nFlags:\n")
+	writeHelp(&b, always)
+	return b.String()
+}
+
+// usage is the help of a command.
+func (c *subcommand) usage(called runner, options []*option) string {
+	var b strings.Builder
+	line := "Usage: weir " + c.name
+	var arguments, flags [][2]string
+	for _, o := range options {
+		row := [2]string{o.shown(), o.tag("help")}
+		_, required := o.tags.Lookup("required")
+		switch {
+		case o.isArgument() && o.tags.Get("arg") == "optional":
+			line += " [" + o.shown() + "]"
+		case o.isArgument() || required:
+			line += " " + o.shown()
+		}
+		if o.isArgument() {
+			arguments = append(arguments, row)
+		} else {
+			flags = append(flags, row)
+		}
+	}
+	fmt.Fprintf(&b, "%s [flags]\n\n%s\n\n%s\n", line, c.help, strings.TrimRight(called.Help(), "\n")+"\n")
+	if arguments != nil {
+		b.WriteString("Arguments:\n")
+		writeHelp(&b, arguments)
+		b.WriteByte('\n')
+	}
+	b.WriteString("Flags:\n")
+	writeHelp(&b, append(flags, always...))
+	return b.String()
 }

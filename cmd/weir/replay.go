@@ -18,7 +18,7 @@ import (
 // traceCommand is what the command lines of weir replay and weir compare share.
 type traceCommand struct {
 	traceFlags
-	Limit []string `required:"" sep:"none" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
+	Limit []string `required:"" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
 	JSON  string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
 	HTML  string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
 }

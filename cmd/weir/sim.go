@@ -14,7 +14,7 @@ import (
 
 // simCommand is the command line of weir sim.
 type simCommand struct {
-	Scenario string         `arg:"" optional:"" help:"The scenario: the name of a built-in one, a file, or - for standard input."`
+	Scenario string         `arg:"optional" help:"The scenario: the name of a built-in one, a file, or - for standard input."`
 	List     bool           `help:"List the built-in scenarios with what each shows, and run none."`
 	Print    bool           `help:"Print the scenario as it would be run, and run none: to start one of your own from."`
 	Limit    []string       `sep:"none" placeholder:"SPEC" help:"A limit in place of those of the scenario; give the flag once for each limit to compare."`
@@ -69,38 +69,8 @@ var simUses = []struct {
 	{"", "SCENARIO --replay --limit --seed --duration --store --trace --json --html --plot"},
 }
 
-// given returns the flags that the command line holds.
-func (c *simCommand) given() (all []string) {
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{
-		{"SCENARIO", c.Scenario != ""},
-		{"--list", c.List},
-		{"--print", c.Print},
-		{"--limit", len(c.Limit) > 0},
-		{"--seed", c.Seed != nil},
-		{"--duration", c.Duration != nil},
-		{"--seeds", c.Seeds != nil},
-		{"--replay", c.Replay != ""},
-		{"--shrink", c.Shrink},
-		{"--out", c.Out != ""},
-		{"--store", c.Store != memoryURL},
-		{"--trace", c.Trace != ""},
-		{"--json", c.JSON != ""},
-		{"--html", c.HTML != ""},
-		{"--plot", c.Plot != ""},
-	} {
-		if f.given {
-			all = append(all, f.name)
-		}
-	}
-	return all
-}
-
 // use returns the flag that says what to do, and refuses those that do not go with it.
-func (c *simCommand) use() (string, error) {
-	given := c.given()
+func (c *simCommand) use(given []string) (string, error) {
 	for _, u := range simUses {
 		if u.flag != "" && !slices.Contains(given, u.flag) {
 			continue
@@ -146,7 +116,7 @@ func (c *simCommand) outputFlags() []outputFlag {
 
 // Run does what was asked for.
 func (c *simCommand) Run(ctx context.Context, s *streams) error {
-	use, err := c.use()
+	use, err := c.use(s.given)
 	if err != nil {
 		return err
 	}

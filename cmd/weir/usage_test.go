@@ -240,7 +240,7 @@ func TestHelpNamesEveryFlagAndTheStatuses(t *testing.T) {
 	}
 	got := start("replay", "--help")
 	for _, want := range []string{
-		"<trace>", "--limit=SPEC", "--store=URL", "memory://", "unix://[[USER]:PASSWORD@]/PATH[?db=DB]", "valkey-unix://", "--prefix=TEXT", "--format=FORMAT", "auto,jsonl,combined,clf", "--key=FIELD",
+		"<trace>", "--limit=SPEC", "--store=URL", "memory://", "unix://[[USER]:PASSWORD@]/PATH[?db=DB]", "valkey-unix://", "--prefix=TEXT", "--format=FORMAT", "auto, jsonl, combined, clf", "--key=FIELD",
 		"host+path, user-agent", "--sort", "--decisions=FILE", "--json=FILE", "gcra:L/P[,burst=N]", "leaky-bucket:L/P[,capacity=N]",
 		`{"at_us":1700000000000000,"key":"user:1","cost":1}`, "0 done, 2 wrong usage or a trace that cannot be used",
 	} {
