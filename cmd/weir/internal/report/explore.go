@@ -58,11 +58,11 @@ func (x *Exploration) Document() *Document {
 	if x.Dropped > 0 {
 		d.Lead = append(d.Lead, Fact{"expected", leftOut(x.Dropped)})
 	}
-	seen := table{Title: "Corners", Head: []string{"corner", "seen"}}
+	seen := table{Title: "Corner cases", Head: []string{"corner case", "seen"}}
 	for _, g := range x.Goals {
 		seen.Rows = append(seen.Rows, []cell{word(g.Name), number(g.Count)})
 	}
-	d.add(section{Title: "Corners", Tables: []table{seen}})
+	d.add(section{Title: "Corner cases", Tables: []table{seen}})
 	if x.Failed == nil {
 		d.Answers = []answer{{levelGood, "All is well: no rule was violated, no expectation missed."}}
 		return d

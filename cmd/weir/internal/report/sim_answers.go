@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,34 +77,57 @@ func (s *Simulation) excess(l limitOf) answer {
 	return answer{levelGood, passed + ", which was kept."}
 }
 
-// why names what explains the excess of a limit.
+// why names what explains the excess of a limit: the faults that acted then, or else the
+// last before it, the failure mode, and the clocks.
 func (s *Simulation) why(l limitOf) string {
 	from, to := l.Worst.AtMicros-l.Worst.WindowMicros, l.Worst.AtMicros
 	if l.Worst.Units <= l.Worst.BoundUnits { // it adds up over several windows
 		from, to = l.OverMicros, l.OverMicros
 	}
-	var reasons []string
-	alone := false // nodes have decided by themselves
-	for i, f := range l.of.Faults {
-		if f.FromMicros > to || f.UntilMicros < from {
-			continue
+	acted := func(f *result.Fault) bool { return f.FromMicros <= to && f.UntilMicros >= from }
+	if !slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) }) {
+		last := int64(-1)
+		for _, f := range l.of.Faults {
+			if f.FromMicros <= to {
+				last = max(last, f.FromMicros)
+			}
 		}
-		text := s.fault(i, &f)
-		if len(reasons) == 0 || reasons[len(reasons)-1] != text {
-			reasons = append(reasons, text)
-		}
-		alone = alone || f.Degraded > 0
+		acted = func(f *result.Fault) bool { return f.FromMicros == last }
 	}
+	reasons := s.faults(l.of, acted)
 	nodes := s.nodes()
-	if alone {
-		reasons = append(reasons, "on_failure is "+nodes.OnFailure)
+	if slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) && f.Degraded > 0 }) {
+		mode := "on_failure is " + nodes.OnFailure
 		if nodes.OnFailure == "local" && nodes.Count > 1 {
-			reasons[len(reasons)-1] += fmt.Sprintf(", so each of %d nodes decided alone", nodes.Count)
+			mode += fmt.Sprintf(", so each of %d nodes decided alone", nodes.Count)
+		}
+		reasons = append(reasons, mode)
+	}
+	return because(append(reasons, s.clocks()...))
+}
+
+// faults say what the faults of a result did that are asked for.
+func (s *Simulation) faults(r *result.Result, which func(f *result.Fault) bool) (texts []string) {
+	for i := range r.Faults {
+		if f := &r.Faults[i]; which(f) {
+			if text := s.fault(i, f); !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
 		}
 	}
-	if s.Ran != nil && s.Ran.Server.Clock == "node" && (nodes.Skew > 0 || nodes.Drift > 0) {
-		reasons = append(reasons, "the clocks of the nodes decide and differ")
+	return texts
+}
+
+// clocks say that clocks differ which decide.
+func (s *Simulation) clocks() []string {
+	if nodes := s.nodes(); s.Ran != nil && s.Ran.Server.Clock == "node" && (nodes.Skew > 0 || nodes.Drift > 0) {
+		return []string{"the clocks of the nodes decide and differ"}
 	}
+	return nil
+}
+
+// because joins reasons.
+func because(reasons []string) string {
 	if reasons == nil {
 		return "no fault explains it"
 	}
@@ -118,79 +142,67 @@ func (s *Simulation) nodes() scenario.Nodes {
 	return scenario.Complete(s.Ran.Nodes)
 }
 
+// faultTexts say what faults did; %s is for how long.
+var faultTexts = map[string]string{
+	"partition":   "the nodes were cut off from the store%s",
+	"loss":        "messages got lost%s",
+	"duplication": "requests arrived twice%s",
+	"reordering":  "messages overtook each other%s",
+	"slow":        "the store was slow%s",
+	"down":        "the store failed%s",
+	"restart":     "the store was down%s and restarted",
+	"failover":    "the store was down%s and failed over",
+	"eviction":    "the store forgot states%s",
+	"clock":       "the clock of %s was wrong",
+	"crash":       "nodes crashed%s and lost their local states",
+}
+
 // fault says what a fault did.
 func (s *Simulation) fault(index int, f *result.Fault) string {
-	lasted := " for " + Duration(f.ToMicros-f.FromMicros)
-	if f.ToMicros == f.FromMicros {
-		lasted = ""
-	}
 	of := scenario.Fault{Kind: f.Kind}
 	if s.Ran != nil && index < len(s.Ran.Faults) {
 		of = s.Ran.Faults[index]
 	}
-	switch f.Kind {
-	case "partition":
-		return "the nodes were cut off from the store" + lasted
-	case "loss":
-		return "messages got lost" + lasted
-	case "duplication":
-		return "requests arrived twice" + lasted
-	case "reordering":
-		return "messages overtook each other" + lasted
-	case "slow":
-		return "the store was slow" + lasted
-	case "down":
-		return "the store failed" + lasted
-	case "restart":
-		if of.Data == "lost" {
-			return "the store restarted without its data after " + Duration(f.ToMicros-f.FromMicros)
-		}
-		return "the store restarted after " + Duration(f.ToMicros-f.FromMicros)
-	case "failover":
-		text := "the store failed over after " + Duration(f.ToMicros-f.FromMicros)
-		if f.ForgottenUnits > 0 {
-			text += " and lost its last writes"
-		}
-		return text
-	case "eviction":
-		return "the store forgot states" + lasted
-	case "clock":
-		of.Of = strings.TrimSuffix(of.Of, "s")
-		if of.Of == "" {
-			of.Of = "server"
-		}
-		if of.Step != 0 {
-			return fmt.Sprintf("the clock of a %s was moved by %s", of.Of, Duration(of.Step.Microseconds()))
-		}
-		return fmt.Sprintf("the clock of a %s ran wrongly%s", of.Of, lasted)
-	case "crash":
-		return "nodes crashed and lost their local states"
+	lasted := ""
+	if f.ToMicros > f.FromMicros {
+		lasted = " for " + Duration(f.ToMicros-f.FromMicros)
 	}
-	return "there was a fault of the kind " + f.Kind + lasted
+	text, known := faultTexts[f.Kind]
+	switch {
+	case !known:
+		return "there was a fault of the kind " + f.Kind + lasted
+	case f.Kind == "clock" && of.Of == "nodes":
+		lasted = "a node"
+	case f.Kind == "clock":
+		lasted = "the server"
+	}
+	text = fmt.Sprintf(text, lasted)
+	if f.Kind == "clock" && of.Step != 0 {
+		text = fmt.Sprintf("the clock of %s was moved by %s", lasted, Duration(of.Step.Microseconds()))
+	}
+	if f.Kind == "restart" && of.Data == "lost" {
+		text += " without its data"
+	}
+	if f.Kind == "failover" && f.ForgottenUnits > 0 {
+		text += " without its last writes"
+	}
+	return text
 }
 
 // lost says what callers were denied or never told, and why.
 func (s *Simulation) lost(r *result.Result) (all []answer) {
-	var reasons []string
-	for i, f := range r.Faults {
-		if f.Errors+f.Unknown > 0 {
-			reasons = append(reasons, s.fault(i, &f))
-		}
-	}
 	if n := r.Totals.Errors + r.Totals.Unknown; n > 0 {
-		text := fmt.Sprintf("%s: %s got no decision", Quoted(r.Limit), Count(n, "attempt"))
-		if reasons != nil {
-			text += ": " + strings.Join(reasons, ", and ") + ", and on_failure is " + s.nodes().OnFailure
-		}
-		all = append(all, answer{levelBad, text + "."})
+		reasons := s.faults(r, func(f *result.Fault) bool { return f.Errors+f.Unknown > 0 })
+		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s got no decision: %s.",
+			Quoted(r.Limit), Count(n, "attempt"), because(append(reasons, "on_failure is "+s.nodes().OnFailure)))})
 	}
 	var denied int64
 	for _, l := range r.Limits {
 		denied += l.FalseDenials
 	}
 	if denied > 0 {
-		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s of requests that were within the limit: what their callers never heard of was charged, or a clock was wrong.",
-			Quoted(r.Limit), Count(denied, "denial"))})
+		reasons := s.faults(r, func(f *result.Fault) bool { return f.FalseDenials > 0 })
+		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s denied within the limit: %s.", Quoted(r.Limit), Count(denied, "attempt"), because(append(reasons, s.clocks()...)))})
 	}
 	return all
 }

@@ -130,8 +130,8 @@ func TestSimAnswers(t *testing.T) {
 			{levelNote, "gcra: 119 units passed within 1 s at a limit of 100: as this algorithm allows, which is up to 119."}, {levelGood, "No rule was violated."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},
-			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store failed over after 1 s, and the store forgot states. Over-admitted: 40 units."},
-			{levelBad, "gcra: 300 attempts got no decision."}}},
+			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store was down for 1 s and failed over, and the store forgot states. Over-admitted: 40 units."},
+			{levelBad, "gcra: 300 attempts got no decision: on_failure is closed."}}},
 	} {
 		if got := simulation(c.results).answers(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

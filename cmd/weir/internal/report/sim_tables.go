@@ -15,19 +15,21 @@ func callers(results []*result.Result) table {
 		counts(&t, name, results, func(r *result.Result) int64 { return of(&r.Totals) })
 	}
 	counted("requests", func(c *result.Counts) int64 { return c.Arrivals })
-	counted("attempts", func(c *result.Counts) int64 { return c.Attempts })
+	counted("attempts, with repeats", func(c *result.Counts) int64 { return c.Attempts })
 	counted("admitted", func(c *result.Counts) int64 { return c.Admitted })
-	row(&t, "of requests", results, func(r *result.Result) cell { return percent(r.Totals.Admitted, r.Totals.Arrivals) })
+	row(&t, "admitted, of requests", results, func(r *result.Result) cell { return percent(r.Totals.Admitted, r.Totals.Arrivals) })
 	counted("denied", func(c *result.Counts) int64 { return c.Denied })
-	counted("degraded", func(c *result.Counts) int64 { return c.Degraded })
-	counted("errors", func(c *result.Counts) int64 { return c.Errors })
-	counted("unknown", func(c *result.Counts) int64 { return c.Unknown })
-	counted("throttled", func(c *result.Counts) int64 { return c.Throttled })
-	counted("gave up", func(c *result.Counts) int64 { return c.GaveUp })
+	counted("by the failure mode", func(c *result.Counts) int64 { return c.Degraded })
+	counted("no decision, not charged", func(c *result.Counts) int64 { return c.Errors })
+	counted("no decision, perhaps charged", func(c *result.Counts) int64 { return c.Unknown })
+	counted("held back by the client", func(c *result.Counts) int64 { return c.Throttled })
+	counted("never admitted", func(c *result.Counts) int64 { return c.GaveUp })
 	counted("waiting at the end", func(c *result.Counts) int64 { return c.Waiting })
-	counted("units offered", func(c *result.Counts) int64 { return c.OfferedUnits })
-	counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
-	row(&t, "repeats per success", results, func(r *result.Result) cell {
+	if slices.ContainsFunc(results, func(r *result.Result) bool { return r.Totals.OfferedUnits != r.Totals.Attempts }) {
+		counted("units offered", func(c *result.Counts) int64 { return c.OfferedUnits })
+		counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
+	}
+	row(&t, "repeats per admission", results, func(r *result.Result) cell {
 		return right(ratio(r.Totals.Attempts-r.Totals.Arrivals, r.Totals.Admitted))
 	})
 	row(&t, "wait of half", results, func(r *result.Result) cell { return right(waited(r, r.Wait.P50Micros)) })
@@ -45,20 +47,20 @@ func limitTable(limits []limitOf) table {
 		t.Head = append(t.Head, l.label())
 	}
 	counted := func(name string, of func(limitOf) int64) { counts(&t, name, limits, of) }
-	counted("worst window", func(l limitOf) int64 { return l.Worst.Units })
-	counted("  of a limit of", func(l limitOf) int64 { return l.Worst.LimitUnits })
-	counted("  and a bound of", func(l limitOf) int64 { return l.Worst.BoundUnits })
-	row(&t, "  ended at", limits, func(l limitOf) cell { return right(Duration(l.Worst.AtMicros)) })
+	counted("most in a window", func(l limitOf) int64 { return l.Worst.Units })
+	counted("the limit", func(l limitOf) int64 { return l.Worst.LimitUnits })
+	counted("most without faults", func(l limitOf) int64 { return l.Worst.BoundUnits })
+	row(&t, "the window ended at", limits, func(l limitOf) cell { return right(Duration(l.Worst.AtMicros)) })
 	row(&t, "over-admitted", limits, func(l limitOf) cell {
 		if l.OverUnits > l.OverBoundUnits {
 			return bad(Digits(l.OverUnits))
 		}
 		return number(l.OverUnits)
 	})
-	counted("  faults explain", func(l limitOf) int64 { return l.OverBoundUnits })
-	counted("false denials", func(l limitOf) int64 { return l.FalseDenials })
-	counted("units falsely denied", func(l limitOf) int64 { return l.FalselyDeniedUnits })
-	counted("units forgotten", func(l limitOf) int64 { return l.ForgottenUnits })
+	counted("explained by faults", func(l limitOf) int64 { return l.OverBoundUnits })
+	counted("denied within the limit", func(l limitOf) int64 { return l.FalseDenials })
+	counted("denied within the limit, units", func(l limitOf) int64 { return l.FalselyDeniedUnits })
+	counted("lost by the server, units", func(l limitOf) int64 { return l.ForgottenUnits })
 	row(&t, "keys of the curve", limits, curveKeys)
 	return t
 }
@@ -108,22 +110,22 @@ func trafficTable(results []*result.Result) table {
 		name := Quoted(one.Name)
 		counts(&t, name+": requests", results, func(r *result.Result) int64 { return r.Traffic[i].Arrivals })
 		counts(&t, name+": admitted", results, func(r *result.Result) int64 { return r.Traffic[i].Admitted })
-		row(&t, name+": of requests", results, func(r *result.Result) cell { return percent(r.Traffic[i].Admitted, r.Traffic[i].Arrivals) })
+		row(&t, name+": admitted, of requests", results, func(r *result.Result) cell { return percent(r.Traffic[i].Admitted, r.Traffic[i].Arrivals) })
 	}
 	return t
 }
 
 // faultTable is what happened in the time of each fault.
 func faultTable(results []*result.Result) table {
-	t := table{Title: "Faults, in the time until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
-		"attempts", "admitted", "denied", "degraded", "errors", "unknown", "over-admitted", "false denials", "units falsely denied", "units forgotten"}}
+	t := table{Title: "Faults, until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
+		"attempts", "admitted", "denied", "by failure mode", "no decision", "over-admitted", "denied within the limit", "units lost"}}
 	for i := range results[0].Faults {
 		for _, r := range results {
 			f := inTime(r)[i]
 			t.Rows = append(t.Rows, []cell{word(strconv.Itoa(i+1) + " " + f.Kind), word(Quoted(r.Limit)),
 				right(Duration(f.FromMicros)), right(Duration(f.ToMicros)), right(Duration(f.UntilMicros)),
-				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors), number(f.Unknown),
-				number(f.OverUnits), number(f.FalseDenials), number(f.FalselyDeniedUnits), number(f.ForgottenUnits)})
+				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors + f.Unknown),
+				number(f.OverUnits), number(f.FalseDenials), number(f.ForgottenUnits)})
 		}
 	}
 	t.dropZeroColumns()
@@ -160,7 +162,7 @@ func traceTable(r *result.Result) table {
 
 // more is the numbers that few ask for.
 func more(results []*result.Result) section {
-	corners := headed("Corners", results)
+	corners := headed("Corner cases", results)
 	for i, g := range results[0].Goals {
 		counts(&corners, g.Name, results, func(r *result.Result) int64 { return r.Goals[i].Count })
 	}

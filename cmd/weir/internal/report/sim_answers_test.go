@@ -1,0 +1,94 @@
+package report
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/scenario"
+)
+
+const world = `
+name: world
+duration: 20s
+limits: [{name: window, spec: "fixed-window:5/1s"}, {name: gcra, spec: "gcra:5/1s"}]
+traffic: [{name: users, process: {kind: poisson, rate: 40/1s}, keys: {kind: uniform, n: 4}}]
+`
+
+func simulate(t *testing.T, text string) *Simulation {
+	t.Helper()
+	ran, err := scenario.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := sim.Run(t.Context(), ran, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Simulation{Scenario: ran.Name, Results: results, Ran: ran}
+}
+
+// What the report calls ignored changes no number, and what it does not call so does.
+func TestWhatIsIgnoredChangesNothing(t *testing.T) {
+	down := "\nfaults:\n  - {kind: down, at: 5s, for: 3s}"
+	clock := "\n  - {kind: clock, of: nodes, at: 9s, step: 700ms}"
+	for _, c := range []struct {
+		with, without string
+		want          string // what is ignored begins with it
+	}{
+		{"nodes: {count: 3, skew: 700ms, drift: 50}", "nodes: {count: 3}", "nodes.skew and nodes.drift"},
+		{"nodes: {count: 3, skew: 700ms}\nserver: {clock: node}", "nodes: {count: 3}\nserver: {clock: node}", ""},
+		{"nodes: {count: 3, skew: 700ms, on_failure: local}" + down, "nodes: {count: 3, on_failure: local}" + down, ""},
+		{down + clock, down, "faults[1]: the clock of the server decides"},
+		{"nodes: {count: 2}\nserver: {clock: node}" + down + strings.Replace(clock, "nodes", "server", 1), "nodes: {count: 2}\nserver: {clock: node}" + down, "faults[1]: the clocks of the nodes decide"},
+		{"server: {lag: 1s}" + down, down, "server.lag"},
+		{"server: {lag: 1s}" + strings.Replace(down, "down", "failover", 1), strings.Replace(down, "down", "failover", 1), ""},
+		{"network: {repeats: true}" + down, down, "network.repeats"},
+	} {
+		with, without := simulate(t, world+c.with), simulate(t, world+c.without)
+		all := with.ignored()
+		if (c.want == "") != (all == nil) || c.want != "" && (len(all) != 1 || !strings.HasPrefix(all[0], c.want)) {
+			t.Errorf("%s: ignored are %q, want %q", c.with, all, c.want)
+		}
+		numbers := func(s *Simulation) (all []any) {
+			for _, r := range s.Results {
+				all = append(all, r.Totals, r.Limits, r.Series, r.Wait, r.Fairness)
+			}
+			return all
+		}
+		if same := reflect.DeepEqual(numbers(with), numbers(without)); same != (c.want != "") {
+			t.Errorf("%s: the numbers are the same: %v", c.with, same)
+		}
+	}
+}
+
+// Every kind of fault has words.
+func TestEveryKindOfFaultHasWords(t *testing.T) {
+	for seed := range uint64(300) {
+		for _, f := range scenario.Generate(seed).Faults {
+			if _, known := faultTexts[f.Kind]; !known {
+				t.Fatalf("no words for %s", f.Kind)
+			}
+		}
+	}
+}
+
+func TestAnswersSayWhy(t *testing.T) {
+	for text, want := range map[string]string{
+		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 5s, for: 3s}]": "gcra: 20 requests passed within 1 s at a limit of 5: " +
+			"the store failed for 3 s, and on_failure is local, so each of 3 nodes decided alone. Over-admitted: ",
+		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]": "the nodes were cut off from the store for 3 s, and on_failure is open. Over-admitted: ",
+		"faults: [{kind: down, at: 5s, for: 3s}]":                                 " attempts got no decision: the store failed for 3 s, and on_failure is closed.",
+		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                      "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",
+		"faults: [{kind: clock, at: 5s, step: 30s}]":                              "the clock of the server was moved by 30 s. Over-admitted: ",
+		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                  "gcra: 32 attempts got no decision: the store was down for 1 s and restarted without its data, and on_failure is closed.",
+		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                "the store forgot states for 2 s. Over-admitted: ",
+	} {
+		s := simulate(t, world+text)
+		if !slices.ContainsFunc(s.answers(), func(a answer) bool { return a.Level == levelBad && strings.Contains(a.Text, want) }) {
+			t.Errorf("%s: nothing says %q: %+v", text, want, s.answers())
+		}
+	}
+}
