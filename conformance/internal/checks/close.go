@@ -149,7 +149,7 @@ func queuedOnce(w *world.World) error {
 		return nil
 	}, func() {
 		<-held
-		time.Sleep(10 * time.Millisecond) // the other call is on its way
+		time.Sleep(5 * time.Millisecond) // the other call is on its way
 		cancel()
 		ended.Store(true)
 		close(release)

@@ -109,7 +109,7 @@ func logEntries(w *world.World) {
 		}
 		w.StartAt(world.Start)
 		const limit = 2500
-		n := w.Often(2100, 1100)
+		n := w.Often(2100, 1010)
 		s := world.SlotOf("a", "l", w.Limit(f.Name+":"+strconv.Itoa(limit)+"/24h"))
 		for range n {
 			w.MustCommit(world.Op(s, 1))

@@ -1,6 +1,8 @@
 package law
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,79 +26,67 @@ func function(w *World) {
 	w.mustEqual(again, next, "asked twice")
 }
 
-// P2. States are kept with their text and with an answer that they gave; steps
-// go on from any of them.
+// values keeps states with their text and with an answer that they gave; steps go on
+// from any of them.
 func values(w *World) {
-	type witness struct {
-		state   algorithm.State
-		text    string
-		at      algorithm.Instant
-		request algorithm.Request
-		next    string
-		outcome algorithm.Outcome
+	type kept struct {
+		state, next  algorithm.State
+		text, nextTo string // of state and next, as they were
+		at           algorithm.Instant
+		request      algorithm.Request
+		outcome      algorithm.Outcome
 	}
-	var kept []witness
+	var all []kept
 	keep := func() {
 		r := w.Request(w.last)
 		next, o := w.a.Step(w.state, w.now, r)
-		kept = append(kept, witness{w.state, w.state.String(), w.now, r, next.String(), o})
+		all = append(all, kept{w.state, next, w.state.String(), next.String(), w.now, r, o})
 	}
 	keep()
 	for range w.Number("branches", 1, 20) {
 		if w.Number("from", 0, 2) == 2 {
-			old := kept[w.Number("an older state", 0, len(kept)-1)]
+			old := all[w.Number("an older state", 0, len(all)-1)]
 			w.state, w.now = old.state, old.at
 		}
 		w.step()
 		keep()
 	}
-	for i, k := range kept {
-		if text := k.state.String(); text != k.text {
-			w.failf("state %d of %d was %q and has become %q", i, len(kept), k.text, text)
-		}
+	for i, k := range all {
 		next, o := w.a.Step(k.state, k.at, k.request)
-		w.mustAnswer(o, k.outcome, "state %d of %d (%q) asked again at %v for %+v", i, len(kept), k.text, k.at, k.request)
-		if next.String() != k.next {
-			w.failf("state %d of %d (%q) now leads to %q, not %q", i, len(kept), k.text, next, k.next)
+		w.mustAnswer(o, k.outcome, "state %d of %d (%q) asked again at %v for %+v", i, len(all), k.text, k.at, k.request)
+		if k.state.String() != k.text || k.next.String() != k.nextTo || next.String() != k.nextTo {
+			w.failf("state %d of %d was %q, led to %q, and has become %q, which leads to %q", i, len(all), k.text, k.nextTo, k.state, next)
 		}
 	}
 }
 
-// P2, for the race detector as well.
+// concurrent steps from one state on three goroutines, for the race detector as well.
 func concurrent(w *World) {
 	w.reach()
-	type line struct {
-		requests []algorithm.Request
-		text     string
-		outcomes []algorithm.Outcome
-	}
-	run := func(l *line) {
-		s := w.state
-		l.outcomes = make([]algorithm.Outcome, len(l.requests))
-		for i, r := range l.requests {
-			s, l.outcomes[i] = w.a.Step(s, w.now, r)
-		}
-		l.text = s.String()
-	}
-	lines := make([]line, 3)
-	for i := range lines {
+	requests := make([][]algorithm.Request, 3)
+	for i := range requests {
 		for range w.Number("requests", 1, 3) {
-			lines[i].requests = append(lines[i].requests, w.Request(w.last))
+			requests[i] = append(requests[i], w.Request(w.last))
 		}
 	}
+	run := func(requests []algorithm.Request) (texts []string) {
+		s := w.state
+		var o algorithm.Outcome
+		for _, r := range requests {
+			s, o = w.a.Step(s, w.now, r)
+			texts = append(texts, fmt.Sprintf("%+v, state %q", o, s))
+		}
+		return texts
+	}
+	together := make([][]string, len(requests))
 	var wait sync.WaitGroup
-	for i := range lines {
-		wait.Go(func() { run(&lines[i]) })
+	for i := range requests {
+		wait.Go(func() { together[i] = run(requests[i]) })
 	}
 	wait.Wait()
-	for i, l := range lines {
-		alone := line{requests: l.requests}
-		run(&alone)
-		if alone.text != l.text {
-			w.failf("line %d of %d ended in %q, alone it ends in %q", i, len(lines), l.text, alone.text)
-		}
-		for k, o := range l.outcomes {
-			w.mustAnswer(o, alone.outcomes[k], "line %d, request %d", i, k)
+	for i := range requests {
+		if alone := run(requests[i]); !slices.Equal(alone, together[i]) {
+			w.failf("goroutine %d of %d is answered with %q, and alone with %q", i, len(requests), together[i], alone)
 		}
 	}
 }
