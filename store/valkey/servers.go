@@ -2,15 +2,17 @@ package valkeystore
 
 import (
 	"context"
+	"time"
 
 	"github.com/weirgo/weir/store/script"
 )
 
 var (
-	_ script.Sharded  = (*client)(nil)
-	_ script.Locator  = (*client)(nil)
-	_ script.Redialer = (*client)(nil)
-	_ script.Sender   = (*client)(nil)
+	_ script.Sharded    = (*client)(nil)
+	_ script.Locator    = (*client)(nil)
+	_ script.Redialer   = (*client)(nil)
+	_ script.IdleCloser = (*client)(nil)
+	_ script.Sender     = (*client)(nil)
 )
 
 // Sharded implements script.Sharded.
@@ -26,7 +28,8 @@ func (c *client) CallsSend() bool { return true }
 // a connection. But the server can: QUIT closes it, and the PING after it lets the
 // client see that. Commands of the application that were sent over the same
 // connection behind the QUIT end with an error; on a replica, those that write would
-// anyway, and valkey-go repeats those that read.
+// anyway, and valkey-go repeats those that read. Of the connections for commands that
+// block each call ends one.
 func (c *client) Redial(ctx context.Context) {
 	if c.cluster {
 		return
@@ -36,4 +39,25 @@ func (c *client) Redial(ctx context.Context) {
 	// The client may have told the end of the connection before it drew its
 	// conclusion. It has when this one returns, over the old or the next.
 	c.valkey.Do(ctx, b().Arbitrary("PING").Build())
+	if c.distrusts() {
+		c.valkey.DoMulti(ctx, b().Arbitrary("QUIT").Blocking(), b().Arbitrary("PING").Blocking())
+	}
+}
+
+// distrusted is how long calls have connections of their own after a server was silent:
+// longer than valkey-go takes by default until it gives a connection up that many share.
+const distrusted = 15 * time.Second
+
+// CloseIdle implements script.IdleCloser. valkey-go cannot be told to close a connection
+// that many share. So for a while commands are sent over those that it has for commands
+// that block: such a connection has one command at a time, and is closed where that
+// command is not answered.
+func (c *client) CloseIdle(context.Context, string) {
+	c.trusted.Store(time.Now().Add(distrusted).UnixNano())
+}
+
+// distrusts reports whether commands need connections of their own.
+func (c *client) distrusts() bool {
+	until := c.trusted.Load()
+	return until != 0 && time.Now().UnixNano() < until
 }

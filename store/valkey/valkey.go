@@ -46,6 +46,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/nilcheck"
@@ -93,6 +94,7 @@ type client struct {
 	cluster bool
 	watches sync.Pool
 	slots   slots
+	trusted atomic.Int64 // when shared connections are trusted again, in ns; 0 for now
 }
 
 var _ script.Client = (*client)(nil)
@@ -129,13 +131,16 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 // key over connections at random, and those without go over the first: where all
 // of ours go there, it is known which one leads to the wrong server; see Redial.
 func (c *client) build(sent *script.Command) valkey.Completed {
-	if !c.cluster || sent.Key == 0 {
-		return c.valkey.B().Arbitrary(sent.Args...).Build()
+	command := c.valkey.B().Arbitrary(sent.Args[0])
+	if c.cluster && sent.Key > 0 { // all keys lie in the slot of the first
+		command = command.Args(sent.Args[1:sent.Key]...).Keys(sent.Args[sent.Key]).Args(sent.Args[sent.Key+1:]...)
+	} else {
+		command = command.Args(sent.Args[1:]...)
 	}
-	// All keys lie in the slot of the first.
-	return c.valkey.B().Arbitrary(sent.Args[:sent.Key]...).
-		Keys(sent.Args[sent.Key : sent.Key+1]...).
-		Args(sent.Args[sent.Key+1:]...).Build()
+	if c.distrusts() {
+		return command.Blocking()
+	}
+	return command.Build()
 }
 
 // text returns what a server replied.
