@@ -181,8 +181,9 @@ func TestReadingAllocatesForNewKeysOnly(t *testing.T) {
 					}
 				})
 			}
-			// The run of the sort grows by doubling: some twenty times for any trace.
-			if few, many := read(100), read(5000); many-few > 30 {
+			// The run of the sort grows by doubling, and the runtime allocates a little by
+			// itself, more so under the race detector. One allocation a line would be 4,900.
+			if few, many := read(100), read(5000); many-few > 490 {
 				t.Errorf("%v allocations for 100 lines, %v for 5000", few, many)
 			}
 		})
