@@ -31,6 +31,7 @@ type option struct {
 	tags  reflect.StructTag
 	value reflect.Value
 	given bool
+	texts []string // that were given for it
 }
 
 // optionsOf are the fields of a struct, and of the structs embedded in it.
@@ -93,6 +94,7 @@ func (o *option) set(text string) error {
 			return fmt.Errorf("--%s: %q is not allowed: must be one of %s", o.name, text, `"`+strings.Join(all, `","`)+`"`)
 		}
 	}
+	o.texts = append(o.texts, text)
 	var err error
 	switch v := o.value.Addr().Interface().(type) {
 	case *bool:

@@ -6,7 +6,6 @@ require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/creack/pty v1.1.24
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/valkey-io/valkey-go v1.0.79
 	github.com/weirgo/weir v0.0.0
 	golang.org/x/image v0.30.0
@@ -18,8 +17,6 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.41.0 // indirect

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,35 +195,25 @@ func (in *input) usable() error {
 
 // again is the command line that decides the trace again, without its outputs and without
 // the user and the password of a server.
-func (f *traceFlags) again(command string, limits []string, in *input) string {
+func (in *input) again(s *streams, command string, outputs []outputFlag) string {
 	words := []string{"weir", command}
-	flag := func(name, value, left string) {
-		if value != left {
-			words = append(words, name, value)
+	for _, o := range s.given {
+		isOutput := func(f outputFlag) bool { return f.flag == o.flag() }
+		if o.isArgument() || slices.ContainsFunc(outputs, isOutput) {
+			continue
+		}
+		for _, text := range o.texts {
+			if o.name == "store" {
+				text = in.endpoint.shown
+			}
+			words = append(words, o.flag())
+			if !o.isSwitch() {
+				words = append(words, text)
+			}
 		}
 	}
-	for _, limit := range limits {
-		flag("--limit", limit, "")
-	}
-	flag("--store", in.endpoint.shown, memoryURL)
-	if f.Prefix != nil {
-		flag("--prefix", *f.Prefix, "")
-	}
-	flag("--format", f.Format, "auto")
-	flag("--log-format", f.LogFormat, "")
-	flag("--envelope", f.Envelope, "auto")
-	flag("--key", f.Key, "")
-	flag("--time-column", f.TimeColumn, "")
-	flag("--time-unit", f.TimeUnit, "")
-	flag("--cost-column", f.CostColumn, "")
-	if f.Sort {
-		words = append(words, "--sort")
-	}
-	for _, name := range in.files.names {
-		if strings.HasPrefix(name, "-") && name != "-" {
-			words = append(words, "--")
-			break
-		}
+	if slices.ContainsFunc(in.files.names, func(name string) bool { return strings.HasPrefix(name, "-") && name != "-" }) {
+		words = append(words, "--")
 	}
 	return shellLine(append(words, in.files.names...)...)
 }

@@ -48,7 +48,7 @@ func main() {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
-	given    []string // the flags and arguments that the command line holds
+	given    []*option // that the command line holds
 }
 
 // run is main without the process around it.
@@ -75,11 +75,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		if err := parseOptions(options, args[1:]); err != nil {
 			return misuse(errs, err)
 		}
-		for _, o := range options {
-			if o.given {
-				s.given = append(s.given, o.flag())
-			}
-		}
+		s.given = slices.DeleteFunc(options, func(o *option) bool { return !o.given })
 		if err := called.Run(ctx, s); err != nil {
 			return fail(errs, err)
 		}

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/sim"
 )
 
-// Times of the progress bar. Work that is done sooner shows none.
+// Times of the progress line. Work that is done sooner shows none.
 const (
 	progressDelay = 500 * time.Millisecond
 	progressEvery = 100 * time.Millisecond
@@ -24,77 +28,65 @@ type progress struct {
 	once sync.Once
 }
 
-// terminal returns standard error where that is a terminal, and otherwise nil.
-func terminal(errs io.Writer) *os.File {
-	file, is := errs.(*os.File)
-	if !is || !term.IsTerminal(int(file.Fd())) {
-		return nil
-	}
-	return file
-}
-
-// startProgress shows a bar of total on standard error, where that is a terminal;
-// otherwise it returns nil. A total of -1 is not known: a spinner. move brings the
-// bar up to date.
-func startProgress(errs io.Writer, total int64, move func(*progressbar.ProgressBar), options ...progressbar.Option) *progress {
-	on := terminal(errs)
-	if on == nil {
+// startProgress shows a line on standard error, where that is a terminal; otherwise it
+// returns nil. A terminal that cannot be written to any more is no reason to stop.
+func startProgress(errs io.Writer, line func() string) *progress {
+	on, is := errs.(*os.File)
+	if !is || !term.IsTerminal(int(on.Fd())) {
 		return nil
 	}
 	p := &progress{stop: make(chan struct{})}
 	p.done.Go(func() {
-		select {
-		case <-p.stop:
-			return
-		case <-time.After(progressDelay):
+		for wait := progressDelay; ; wait = progressEvery {
+			select {
+			case <-p.stop:
+				if wait == progressEvery {
+					fmt.Fprint(on, "\r\x1b[K")
+				}
+				return
+			case <-time.After(wait):
+				fmt.Fprintf(on, "\r\x1b[K%s", report.Visible(line()))
+			}
 		}
-		bar := progressbar.NewOptions64(total, append([]progressbar.Option{
-			progressbar.OptionSetWriter(on),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionClearOnFinish(),
-		}, options...)...)
-		p.show(bar, move)
 	})
 	return p
 }
 
-// show moves the bar until the end. A terminal that cannot be written to any more
-// is no reason to stop.
-func (p *progress) show(bar *progressbar.ProgressBar, move func(*progressbar.ProgressBar)) {
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		move(bar)
-		select {
-		case <-p.stop:
-			_ = bar.Clear()
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// showProgress starts to show how much of the trace was read.
-func showProgress(errs io.Writer, in *input) *progress {
-	if terminal(errs) == nil {
-		return nil
-	}
-	total := in.files.size
-	return startProgress(errs, total, func(bar *progressbar.ProgressBar) {
-		if n := in.reader.BytesRead(); total < 0 || n < total {
-			_ = bar.Set64(n)
-		} else {
-			bar.Describe("deciding")
-			_ = bar.RenderBlank()
-		}
-	}, progressbar.OptionSetDescription("reading"), progressbar.OptionShowBytes(true))
-}
-
-// end removes the bar. It may be called more than once.
+// end removes the line. It may be called more than once.
 func (p *progress) end() {
 	if p == nil {
 		return
 	}
 	p.once.Do(func() { close(p.stop) })
 	p.done.Wait()
+}
+
+// showProgress starts to show how much of the trace was read.
+func showProgress(errs io.Writer, in *input) *progress {
+	return startProgress(errs, func() string {
+		n := in.reader.BytesRead()
+		switch size := in.files.size; {
+		case size < 0:
+			return "reading: " + report.Digits(n>>10) + " KiB"
+		case n < size:
+			return "reading: " + report.Percent(n, size)
+		}
+		return "deciding"
+	})
+}
+
+// simProgress is how far the run of a scenario is: "gcra: 45.0 %".
+type simProgress struct{ line atomic.Value }
+
+// set is sim.Options.Progress.
+func (p *simProgress) set(now sim.Progress) {
+	p.line.Store(now.Limit + ": " + report.Percent(now.Micros, now.DurationMicros))
+}
+
+// show starts to show it on a terminal.
+func (p *simProgress) show(errs io.Writer) *progress {
+	return startProgress(errs, func() string {
+		line, _ := p.line.Load().(string)
+		return "simulating " + line
+	})
 }

@@ -103,7 +103,7 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 	if err := files.finish("--decisions", func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
-	again := c.again(command, c.Limit, in)
+	again := in.again(s, command, flags)
 	if command == "replay" {
 		r := deciders.collected.Replay(c.source(in))
 		return cmp.Or(files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags)), in.usable())

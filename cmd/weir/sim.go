@@ -70,7 +70,11 @@ var simUses = []struct {
 }
 
 // use returns the flag that says what to do, and refuses those that do not go with it.
-func (c *simCommand) use(given []string) (string, error) {
+func (c *simCommand) use(s *streams) (string, error) {
+	var given []string
+	for _, o := range s.given {
+		given = append(given, o.flag())
+	}
 	for _, u := range simUses {
 		if u.flag != "" && !slices.Contains(given, u.flag) {
 			continue
@@ -116,7 +120,7 @@ func (c *simCommand) outputFlags() []outputFlag {
 
 // Run does what was asked for.
 func (c *simCommand) Run(ctx context.Context, s *streams) error {
-	use, err := c.use(s.given)
+	use, err := c.use(s)
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 		return err
 	}
 	defer files.abandon()
-	shown := world.meter.show(s.err)
+	shown := world.progress.show(s.err)
 	defer shown.end()
 	r, err := world.run(ctx, source, files["--trace"])
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 )
 
@@ -28,8 +26,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 
 	x := &report.Exploration{Store: on.shown, FirstSeed: source.firstSeed(), Wanted: *c.Seeds, Dropped: source.dropped}
 	var done atomic.Int64
-	shown := startProgress(s.err, int64(x.Wanted), func(bar *progressbar.ProgressBar) { _ = bar.Set64(done.Load()) },
-		progressbar.OptionSetDescription("exploring"), progressbar.OptionShowCount())
+	shown := startProgress(s.err, func() string { return fmt.Sprintf("exploring: %d of %d seeds", done.Load(), x.Wanted) })
 	defer shown.end()
 	for x.Explored < x.Wanted && x.Failed == nil {
 		if err := exploreNext(ctx, x, source, world); err != nil {

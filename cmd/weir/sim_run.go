@@ -14,9 +14,9 @@ import (
 
 // simWorld runs scenarios in memory, and also on a server where one was named.
 type simWorld struct {
-	server simStores // nil without one
-	shown  string    // the store URL
-	meter  simMeter
+	server   simStores // nil without one
+	shown    string    // the store URL
+	progress simProgress
 }
 
 // simStores makes stores on a server, and removes in the end what they have written.
@@ -58,12 +58,10 @@ func (w *simWorld) Close() error {
 func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*report.Simulation, error) {
 	r := &report.Simulation{Scenario: source.scenario.Name, Seed: source.scenario.Seed, Store: w.shown, Ran: source.scenario, Dropped: source.dropped}
 	if w.server == nil {
-		w.meter.begin(source.scenario, 1)
 		var err error
 		r.Results, err = w.runIn(ctx, source, nil, traceTo(trace))
 		return r, err
 	}
-	w.meter.begin(source.scenario, 2)
 	var memory eventLog
 	want, err := w.runIn(ctx, source, nil, memory.add)
 	if err != nil {
@@ -94,8 +92,7 @@ func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*
 func (w *simWorld) runIn(ctx context.Context, source *simSource, on simStores, each func(*simresult.Event) error) ([]*simresult.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.meter.passes++
-	opts := &sim.Options{Progress: w.meter.set, Files: source.files, Traces: source.traces(ctx)}
+	opts := &sim.Options{Progress: w.progress.set, Files: source.files, Traces: source.traces(ctx)}
 	if on != nil {
 		opts.NewStore = func(clock store.Clock) (store.Store, error) { return on.openSim(clock, cancel) }
 	}

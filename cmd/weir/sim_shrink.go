@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
 	simresult "github.com/weirgo/weir/sim/result"
@@ -30,10 +28,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 		return answerError{fmt.Errorf("%s: nothing to shrink: no rule was violated and no expectation missed", source.scenario.Name)}
 	}
 	var tried, kept atomic.Int64
-	shown := startProgress(s.err, -1, func(bar *progressbar.ProgressBar) {
-		bar.Describe(fmt.Sprintf("shrinking: %d tried, %d smaller", tried.Load(), kept.Load()))
-		_ = bar.RenderBlank()
-	})
+	shown := startProgress(s.err, func() string { return fmt.Sprintf("shrinking: %d tried, %d smaller", tried.Load(), kept.Load()) })
 	defer shown.end()
 	still := failsLike(ctx, failed, opts)
 	small := scenario.Shrink(source.scenario, func(s *scenario.Scenario) bool {

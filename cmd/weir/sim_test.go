@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -231,23 +230,6 @@ func TestSimShowsNoControlCharacters(t *testing.T) {
 	got := startWith(text, "sim", "-", "--trace", "-")
 	if got.status != exitOK || strings.Contains(got.out+got.err, "\x1b") || !strings.Contains(got.err, `"\x1b[31mred"`) || !strings.Contains(got.out, "·[5m") {
 		t.Errorf("status %d, %q", got.status, got.out+got.err)
-	}
-}
-
-func TestSimMeterRises(t *testing.T) {
-	var m simMeter
-	m.begin(&scenario.Scenario{Limits: []scenario.Limit{{Name: "a"}, {Name: "b"}}}, 2)
-	var seen []int64
-	for m.passes = 1; m.passes <= 2; m.passes++ {
-		for _, limit := range []string{"a", "b"} {
-			for _, at := range []int64{0, 50, 100} {
-				m.set(sim.Progress{Limit: limit, Micros: at, DurationMicros: 100})
-				seen = append(seen, m.done.Load())
-			}
-		}
-	}
-	if want := []int64{0, 500, 1000, 1000, 1500, 2000, 2000, 2500, 3000, 3000, 3500, 4000}; !slices.Equal(seen, want) || m.total.Load() != 4000 {
-		t.Errorf("%v of %d, want %v", seen, m.total.Load(), want)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/benbjohnson/clock"
-	"github.com/schollz/progressbar/v3"
 
 	"github.com/weirgo/weir/conformance"
 	"github.com/weirgo/weir/store"
@@ -184,11 +183,10 @@ func (c *verifyCommand) runAll(ctx context.Context, errs, text io.Writer, on sub
 		}
 	}
 	var at atomic.Int64 // the check that runs
-	shown := startProgress(errs, int64(len(checks)), func(bar *progressbar.ProgressBar) {
+	shown := startProgress(errs, func() string {
 		i := at.Load()
-		bar.Describe(checks[i].Name)
-		_ = bar.Set64(i)
-	}, progressbar.OptionShowCount())
+		return fmt.Sprintf("%s: %d of %d", checks[i].Name, i+1, len(checks))
+	})
 	defer shown.end()
 	table, late := text, &bytes.Buffer{}
 	if shown != nil {

@@ -67,7 +67,7 @@ var rules = []rule{
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir"},
-		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "github.com/schollz/progressbar", "golang.org/x/term",
+		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
 			// The pictures of a simulation in a file of dots.

@@ -40,9 +40,12 @@ func (a *Axis) ticks(low, high float64, most int) (ticks []tick, unit string) {
 	case Lengths:
 		return powerTicks(low, high, most, func(x float64) string { return Duration(int64(x)) }), ""
 	case Durations:
-		return durationTicks(low, high, most)
+		step := timeStep(low, high, most)
+		return stepTicks(low, high, float64(step), func(x float64) string { return Duration(int64(x)) }), ""
 	case Moments:
-		return momentTicks(low, high, most)
+		step := timeStep(low, high, most)
+		return stepTicks(low, high, float64(step), func(x float64) string { return momentLabel(int64(x), step) }),
+			"UTC, from " + time.UnixMicro(int64(low)).UTC().Format("2006-01-02 15:04")
 	}
 	step := nice(max(high-low, 1e-9) / float64(most))
 	return stepTicks(low, high, step, func(x float64) string { return number(x, step) }), ""
@@ -72,77 +75,51 @@ func powerTicks(low, high float64, most int, label func(float64) string) (ticks 
 	return ticks
 }
 
-// durationUnits are in µs, the largest first, with the steps that read well in them.
-var durationUnits = []struct {
-	micros int64
-	name   string
-	steps  []float64
-}{
-	{day, "d", decimalSteps}, {3600 * second, "h", []float64{0.5, 1, 2, 3, 6, 12, 24, 48}},
-	{60 * second, "min", []float64{0.5, 1, 2, 5, 10, 20, 30, 60}}, {second, "s", []float64{1, 2, 5, 10, 20, 30, 60}},
-	{1000, "ms", decimalSteps}, {1, "µs", decimalSteps},
-}
-
-var decimalSteps = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500}
-
 const (
 	second = int64(time.Second / time.Microsecond)
 	day    = 86400 * second
 )
 
-func durationTicks(low, high float64, most int) (ticks []tick, unit string) {
-	chosen := durationUnits[len(durationUnits)-1]
-	for _, u := range durationUnits {
-		if high >= 2*float64(u.micros) {
-			chosen = u
-			break
-		}
-	}
-	micros := float64(chosen.micros)
-	least := (high - low) / micros / float64(most)
-	step := nice(max(least, 1e-9))
-	for _, s := range chosen.steps {
-		if s >= least {
-			step = s
-			break
-		}
-	}
-	return stepTicks(low, high, step*micros, func(x float64) string { return number(x/micros, step) }), chosen.name
-}
-
-var momentSteps = []int64{
+// timeSteps are the steps in µs that read well between instants and durations.
+var timeSteps = []int64{
 	1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
 	second, 2 * second, 5 * second, 10 * second, 30 * second, 60 * second, 120 * second, 300 * second, 600 * second, 1800 * second,
 	3600 * second, 2 * 3600 * second, 3 * 3600 * second, 6 * 3600 * second, 12 * 3600 * second,
 	day, 2 * day, 7 * day, 14 * day, 28 * day, 91 * day, 364 * day, 1820 * day, 7280 * day, 36_400 * day,
 }
 
-func momentTicks(low, high float64, most int) (ticks []tick, unit string) {
-	step := float64(momentSteps[len(momentSteps)-1])
-	for _, s := range momentSteps {
+func timeStep(low, high float64, most int) int64 {
+	for _, s := range timeSteps {
 		if (high-low)/float64(s) <= float64(most) {
-			step = float64(s)
-			break
+			return s
 		}
 	}
-	label := func(x float64) string {
-		at := time.UnixMicro(int64(x)).UTC()
-		switch {
-		case int64(step) >= 28*day:
-			return at.Format("2006-01-02")
-		case int64(x)%day == 0:
-			return at.Format("Jan 2")
-		case step >= float64(60*second):
-			return at.Format("15:04")
-		case step >= float64(second):
-			return at.Format("15:04:05")
-		case step >= 1000:
-			return at.Format("05.000")
-		}
-		return at.Format("05.000000")
-	}
-	return stepTicks(low, high, step, label), "UTC, from " + time.UnixMicro(int64(low)).UTC().Format("2006-01-02 15:04")
+	return timeSteps[len(timeSteps)-1]
 }
+
+// momentLabel is how an instant is called on an axis with a step.
+func momentLabel(micros, step int64) string {
+	at := time.UnixMicro(micros).UTC()
+	switch {
+	case step >= 28*day:
+		return at.Format("2006-01-02")
+	case micros%day == 0:
+		return at.Format("Jan 2")
+	case step >= 60*second:
+		return at.Format("15:04")
+	case step >= second:
+		return at.Format("15:04:05")
+	case step >= 1000:
+		return at.Format("05.000")
+	}
+	return at.Format("05.000000")
+}
+
+// durationUnits are in µs, the largest first.
+var durationUnits = []struct {
+	micros int64
+	name   string
+}{{day, "d"}, {3600 * second, "h"}, {60 * second, "min"}, {second, "s"}, {1000, "ms"}, {1, "µs"}}
 
 // Duration writes whole µs in the largest unit that they fill, from minutes on with what
 // is left in the next one: "250 ms", "1.5 s", "1 min 30 s".
