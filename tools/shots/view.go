@@ -30,6 +30,8 @@ type view struct {
 	errors   []string // of the console
 	seen     seen
 	picture  []byte
+
+	act func(ctx context.Context) error // what a test does with the page first
 }
 
 // clip is the part of a page that is saved.
@@ -70,6 +72,11 @@ func (v *view) open(browser context.Context) error {
 	}
 	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
 		return err
+	}
+	if v.act != nil {
+		if err := v.act(ctx); err != nil {
+			return err
+		}
 	}
 	if v.seen, err = chromedp.Run(ctx, chromedp.Evaluate[seen](measure)); err != nil {
 		return err

@@ -24,10 +24,17 @@ func nice(x float64) float64 {
 	return 10 * power
 }
 
-// stepTicks are at the multiples of a step from low to high.
+// stepTicks are at the multiples of a step from low to high. The loop counts ticks, not
+// multiples: a float64 of 1e17 does not change when 1 is added.
 func stepTicks(low, high, step float64, label func(float64) string) (ticks []tick) {
-	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9; i++ {
-		ticks = append(ticks, tick{i*step + 0, label(i*step + 0)}) // never −0
+	const most = 100
+	first := math.Ceil(low/step - 1e-9)
+	for n := range most {
+		at := (first+float64(n))*step + 0 // never −0
+		if !(at <= high+step*1e-9) {
+			break
+		}
+		ticks = append(ticks, tick{at, label(at)})
 	}
 	return ticks
 }
@@ -125,7 +132,7 @@ var durationUnits = []struct {
 // is left in the next one: "250 ms", "1.5 s", "1 min 30 s".
 func Duration(micros int64) string {
 	if micros < 0 {
-		return "-" + Duration(-micros)
+		return "-" + Duration(-max(micros, -math.MaxInt64)) // the least int64 has no opposite
 	}
 	for i, u := range durationUnits {
 		if micros < u.micros && u.micros > 1 {

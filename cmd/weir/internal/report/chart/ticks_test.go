@@ -80,11 +80,26 @@ func TestTicksAreFewAndInOrder(t *testing.T) {
 	})
 }
 
+// An axis ends also where its numbers are so large that their steps vanish, or no numbers.
+func TestAnAxisOfAnyNumbersEnds(t *testing.T) {
+	odd := []float64{0, 1, 1e17, 1e18, 1e300, math.MaxFloat64, math.Inf(1), math.NaN()}
+	for _, scale := range []Scale{Numbers, Powers, Durations, Lengths, Moments} {
+		for _, low := range odd {
+			for _, high := range odd {
+				axis := Axis{Scale: scale}
+				if ticks, _ := axis.ticks(low, high, 5); len(ticks) > 400 {
+					t.Errorf("scale %s from %g to %g: %d ticks", scale, low, high, len(ticks))
+				}
+			}
+		}
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for micros, want := range map[int64]string{
 		0: "0 µs", 1: "1 µs", 999: "999 µs", 1000: "1 ms", 1500: "1.5 ms", 158_166: "158.166 ms", second: "1 s", 54_077_807: "54.077807 s",
 		60 * second: "1 min", 90 * second: "1 min 30 s", 119_999_999: "2 min", 3600 * second: "1 h", 3660 * second: "1 h 1 min", 7199 * second: "2 h",
-		day: "1 d", 36 * 3600 * second: "1 d 12 h", -1500: "-1.5 ms", 5000 * day: "5,000 d",
+		day: "1 d", 36 * 3600 * second: "1 d 12 h", -1500: "-1.5 ms", math.MinInt64: Duration(-math.MaxInt64), 5000 * day: "5,000 d",
 	} {
 		if got := Duration(micros); got != want {
 			t.Errorf("%d: %q, want %q", micros, got, want)
