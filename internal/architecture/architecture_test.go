@@ -54,6 +54,7 @@ var rules = []rule{
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
+	{"internal/document", nil, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
 	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/servertest"}, nil,
@@ -62,8 +63,8 @@ var rules = []rule{
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"}, "an attack is run as a user would be hit: on real servers, through real clients"},
 	{"internal", []string{"algorithm", "store", "store/script/kind", "conformance", "internal"}, nil, "what is internal serves the tests and go generate"},
 	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script"}, nil, "examples show what a user would import"},
-	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/exact", "internal/oracle"},
-		// A scenario is a text that people write; the parser tells lines and columns.
+	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/document", "internal/exact", "internal/oracle"},
+		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir"},

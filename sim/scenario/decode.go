@@ -8,11 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"github.com/weirgo/weir/internal/document"
 )
 
 // decoder fills structs from YAML, strictly: every field must be known, given once and
@@ -25,7 +21,7 @@ type decoder struct {
 }
 
 // place is where a field stands in a text.
-type place struct{ Line, Column int }
+type place = document.Place
 
 var (
 	durationType       = reflect.TypeFor[time.Duration]()
@@ -35,148 +31,87 @@ var (
 	decimalPointerType = reflect.TypeFor[*Decimal]()
 )
 
-func refuseAt(p *token.Position, path, value, allowed string) error {
+func refuseAt(p document.Place, path, value, allowed string) error {
 	return &Error{Line: p.Line, Column: p.Column, Path: path, Value: value, Allowed: allowed}
 }
 
-func causeAt(p *token.Position, path string, format string, args ...any) error {
+func causeAt(p document.Place, path string, format string, args ...any) error {
 	return &Error{Line: p.Line, Column: p.Column, Path: path, Cause: fmt.Errorf(format, args...)}
 }
 
 // decode reads one document into a struct, and returns the places of its fields.
 func decode(text []byte, into any) (map[string]place, error) {
-	tokens := lexer.Tokenize(string(text))
-	if err := checkNesting(tokens); err != nil {
-		return nil, err
-	}
-	file, err := parser.Parse(tokens, 0)
-	if wrong := yaml.Error(nil); errors.As(err, &wrong) && wrong.GetToken() != nil {
-		return nil, causeAt(wrong.GetToken().Position, "", "%s", wrong.GetMessage())
-	} else if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
-	}
-	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
-		return nil, &Error{Line: 1, Column: 1, Value: fmt.Sprint(len(file.Docs), " documents"), Allowed: "one, which is not empty"}
+	root, errs := document.Parse(text)
+	if len(errs) > 0 {
+		return nil, causeAt(errs[0].Place, "", "%s", errs[0].Message)
 	}
 	d := decoder{places: make(map[string]place)}
-	return d.places, d.value(file.Docs[0].Body, "", reflect.ValueOf(into).Elem())
+	return d.places, d.value(root, "", reflect.ValueOf(into).Elem())
 }
 
-// maxNesting bounds how many brackets are open: the time to parse more grows with the
-// square of their number, and a scenario needs a few.
-const maxNesting = 100
-
-func checkNesting(tokens token.Tokens) error {
-	open := 0
-	for _, t := range tokens {
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			if open++; open > maxNesting {
-				return causeAt(t.Position, "", "%d brackets are open: must be at most %d", open, maxNesting)
-			}
-		case token.SequenceEndType, token.MappingEndType:
-			open--
-		}
-	}
-	return nil
-}
-
-func (d *decoder) value(n ast.Node, path string, v reflect.Value) error {
-	at := n.GetToken().Position
-	d.places[path] = place{at.Line, at.Column}
+func (d *decoder) value(n *document.Node, path string, v reflect.Value) error {
+	d.places[path] = n.Place
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	wrong := func(allowed string) error { return refuseAt(at, path, strings.ToLower(n.Type().String()), allowed) }
+	wrong := func(allowed string) error { return refuseAt(n.Place, path, n.Kind.String(), allowed) }
 	isText := v.Type() == timeType || v.Type() == rateType
 	switch {
 	case v.Kind() == reflect.Struct && !isText:
-		pairs, is := pairsOf(n)
-		if !is {
+		if n.Kind != document.Mapping {
 			return wrong("a mapping")
 		}
-		return d.fields(pairs, path, v)
+		return d.fields(n.Fields, path, v)
 	case v.Kind() == reflect.Slice:
-		list, is := n.(*ast.SequenceNode)
-		if !is {
+		if n.Kind != document.List {
 			return wrong("a list")
 		}
-		v.Set(reflect.MakeSlice(v.Type(), len(list.Values), len(list.Values)))
-		for i, item := range list.Values {
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
+		for i, item := range n.Items {
 			if err := d.value(item, fmt.Sprintf("%s[%d]", path, i), v.Index(i)); err != nil {
 				return err
 			}
 		}
 		return nil
-	}
-	text, is := scalar(n)
-	if !is {
+	case n.Kind == document.Null || n.Kind == document.List || n.Kind == document.Mapping:
 		return wrong("a text or a number")
 	}
-	allowed, err := set(n, text, v)
+	allowed, err := set(n, v)
 	if err != nil {
 		var refused *Error // of a rate or a decimal
 		if errors.As(err, &refused) {
-			return refuseAt(at, path, refused.Value, refused.Allowed)
+			return refuseAt(n.Place, path, refused.Value, refused.Allowed)
 		}
-		return refuseAt(at, path, strconv.Quote(text), allowed)
+		return refuseAt(n.Place, path, strconv.Quote(n.Text), allowed)
 	}
 	return nil
 }
 
-func pairsOf(n ast.Node) (pairs []*ast.MappingValueNode, is bool) {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		return m.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{m}, true
-	}
-	return nil, false
-}
-
-func (d *decoder) fields(pairs []*ast.MappingValueNode, path string, v reflect.Value) error {
+func (d *decoder) fields(given []document.Field, path string, v reflect.Value) error {
 	s := schemas[v.Type()]
-	given := map[string]bool{}
 next:
-	for _, pair := range pairs {
-		name, at := pair.Key.GetToken().Value, pair.Key.GetToken().Position
-		if given[name] {
-			return causeAt(at, join(path, name), "the field is given twice")
-		}
-		given[name] = true
+	for _, g := range given {
 		var names []string
 		for i := range s.fields {
-			if f := &s.fields[i]; f.name == name {
-				if err := d.value(pair.Value, join(path, name), v.Field(f.index)); err != nil {
+			if f := &s.fields[i]; f.name == g.Name {
+				if err := d.value(g.Value, join(path, g.Name), v.Field(f.index)); err != nil {
 					return err
 				}
 				continue next
 			}
 			names = append(names, s.fields[i].name)
 		}
-		return causeAt(at, path, "field %q is not allowed: must be one of %s", name, strings.Join(names, ", "))
+		return causeAt(g.Place, path, "field %q is not allowed: must be one of %s", g.Name, strings.Join(names, ", "))
 	}
 	return nil
-}
-
-// scalar returns the text of a scalar.
-func scalar(n ast.Node) (text string, is bool) {
-	switch s := n.(type) {
-	case *ast.StringNode:
-		return s.Value, true
-	case *ast.LiteralNode:
-		return s.Value.Value, true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
-		return n.GetToken().Value, true
-	}
-	return "", false
 }
 
 var errType = errors.New("another type")
 
 // set sets a value to a scalar, and returns what is allowed where that fails.
-func set(n ast.Node, text string, v reflect.Value) (allowed string, err error) {
+func set(n *document.Node, v reflect.Value) (allowed string, err error) {
+	text := n.Text
 	switch p := v.Addr().Interface().(type) {
 	case *time.Duration:
 		*p, err = time.ParseDuration(text)
@@ -193,14 +128,13 @@ func set(n ast.Node, text string, v reflect.Value) (allowed string, err error) {
 		*p = text
 		return "", nil
 	case *bool:
-		b, is := n.(*ast.BoolNode)
-		if !is {
+		if n.Kind != document.Bool {
 			return "true or false", errType
 		}
-		*p = b.Value
+		*p = text == "true"
 		return "", nil
 	}
-	if _, is := n.(*ast.IntegerNode); !is {
+	if n.Kind != document.Integer {
 		err = errType
 	}
 	switch p := v.Addr().Interface().(type) {

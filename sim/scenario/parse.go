@@ -8,21 +8,17 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-)
 
-// maxText bounds a scenario's text: far more than any needs.
-const maxText = 16 << 20
+	"github.com/weirgo/weir/internal/document"
+)
 
 // Parse reads a scenario in YAML, of which JSON is a part, and validates it. It is
 // strict: an unknown field, a field given twice and a value that does not fit are
 // errors. The error is an *Error, or an error of reading.
 func Parse(r io.Reader) (*Scenario, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	text, err := io.ReadAll(io.LimitReader(r, document.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
-	}
-	if len(text) > maxText {
-		return nil, fmt.Errorf("scenario: a text of more than %d bytes is not allowed", maxText)
 	}
 	s := new(Scenario)
 	if s.places, err = decode(text, s); err != nil {

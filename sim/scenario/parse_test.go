@@ -65,12 +65,12 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"two documents", small + "---\n" + small, "2 documents"},
 		{"unknown field", small + "speed: 3\n", `line 8, column 1: field "speed" is not allowed: must be one of name, about`},
 		{"unknown field inside", small + "nodes:\n  cuont: 3\n", `line 9, column 3: nodes: field "cuont" is not allowed`},
-		{"twice", small + "name: again\n", `line 8, column 1: mapping key "name" already defined`},
+		{"twice", small + "name: again\n", `line 8, column 1: the field "name" is given twice: it stands in line 1 already`},
 		{"not a duration", small + "nodes: {skew: 3}\n", `line 8, column 15: nodes.skew "3" is not allowed: must be a duration such as 1m30s`},
 		{"not a number", small + "seed: -1\n", `line 8, column 7: seed "-1" is not allowed: must be a whole number from 0 to 2^64 - 1`},
-		{"not a list", small + "faults: 3\n", "line 8, column 9: faults integer is not allowed: must be a list"},
+		{"not a list", small + "faults: 3\n", "line 8, column 9: faults a whole number is not allowed: must be a list"},
 		{"nothing", small + "faults:\n", "must be a list"},
-		{"not a mapping", small + "server: [1]\n", "line 8, column 9: server sequence is not allowed: must be a mapping"},
+		{"not a mapping", small + "server: [1]\n", "line 8, column 9: server a list is not allowed: must be a mapping"},
 		{"not a rate", strings.Replace(small, "5/1s", "5", 1), `line 7, column 36: traffic[0].process.rate "5" is not allowed: must be UNITS/DURATION, such as 100/1s`},
 		{"an alias", strings.Replace(small, "5/1s", "*rate", 1), "line 7"},
 		{"no duration", strings.Replace(small, "duration: 1s", "duration: 0s", 1), "line 2, column 11: duration 0s is not allowed: must be whole microseconds from 1µs to 9600h0m0s"},
@@ -87,7 +87,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"process and closed", strings.Replace(small, "    process", "    closed: {callers: 1}\n    process", 1), "line 8, column 14: traffic[0].process poisson is not allowed: must be absent"},
 		{"without a zone", small + "start: 2026-03-03T10:00\n", `line 8, column 8: start "2026-03-03T10:00" is not allowed: must be RFC 3339, such as 2026-03-03T10:00:00Z`},
 		{"without a spec", strings.Replace(small, ", spec: \"gcra:1/1s\"", "", 1), "line 4, column 5: limits[0].spec is missing: must be a text"},
-		{"without a process", strings.Replace(small, "    process: {kind: poisson, rate: 5/1s}\n", "", 1), "line 6, column 9: traffic[0].process is missing: must be given, such as {kind: poisson, rate: 10/1s}, or closed in its place"},
+		{"without a process", strings.Replace(small, "    process: {kind: poisson, rate: 5/1s}\n", "", 1), "line 6, column 5: traffic[0].process is missing: must be given, such as {kind: poisson, rate: 10/1s}, or closed in its place"},
 		{"no yaml", "a: [", "line 1, column 4: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,12 +148,12 @@ func TestLocateAddsTheLine(t *testing.T) {
 // TestDeepNestingIsRefused: to parse it would take minutes.
 func TestDeepNestingIsRefused(t *testing.T) {
 	for _, text := range []string{strings.Repeat("[", 100_000), strings.Repeat("{a: ", 50_000)} {
-		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "101 brackets are open: must be at most 100") {
+		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "101 lists and mappings in each other: must be at most 100") {
 			t.Errorf("%.4s…: %v", text, err)
 		}
 	}
 	flat := "name: s\nduration: 1s\nlimits: [" + strings.Repeat("{name: l, spec: 'gcra:1/1s'}, ", 200)
-	if _, err := Parse(strings.NewReader(flat)); err != nil && strings.Contains(err.Error(), "brackets are open") {
+	if _, err := Parse(strings.NewReader(flat)); err != nil && strings.Contains(err.Error(), "in each other") {
 		t.Error(err)
 	}
 }
