@@ -1,0 +1,120 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Path is where in a policy a field stands: names and keys are strings, positions in
+// lists ints, from the outside in.
+type Path []any
+
+// String returns the path as text, such as rules[3].match.endpoints[0]. A key that is no
+// name is quoted: rules[2].endpoints["POST /api/orders"].
+func (p Path) String() string {
+	var b strings.Builder
+	for _, element := range p {
+		switch e := element.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", e)
+		case string:
+			switch {
+			case !isName(e):
+				fmt.Fprintf(&b, "[%s]", strconv.Quote(e))
+			case b.Len() > 0:
+				b.WriteString("." + e)
+			default:
+				b.WriteString(e)
+			}
+		}
+	}
+	return b.String()
+}
+
+// with returns a path below p. It never shares memory with another.
+func (p Path) with(elements ...any) Path {
+	return append(append(make(Path, 0, len(p)+len(elements)), p...), elements...)
+}
+
+// FieldError is one thing that is wrong in a policy.
+type FieldError struct {
+	// Path is the field.
+	Path Path
+	// Value is what stands there, as text; "" where something is missing or too much.
+	Value string
+	// Problem says what is wrong, or "" where Allowed says it.
+	Problem string
+	// Allowed is what may stand there.
+	Allowed string
+	// Suggestion is what was perhaps meant, or "".
+	Suggestion string
+}
+
+func (e *FieldError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Path.String())
+	if e.Value != "" {
+		b.WriteString(" " + strconv.Quote(e.Value))
+	}
+	switch {
+	case e.Problem != "":
+		b.WriteString(": " + e.Problem)
+	default:
+		b.WriteString(" is not allowed")
+	}
+	if e.Allowed != "" {
+		b.WriteString(": must be " + e.Allowed)
+	}
+	if e.Suggestion != "" {
+		fmt.Fprintf(&b, "; did you mean %q?", e.Suggestion)
+	}
+	return b.String()
+}
+
+// InvalidError is everything that is wrong in a policy, in the order of its fields.
+type InvalidError struct{ Fields []*FieldError }
+
+// mostShown bounds the text of an InvalidError.
+const mostShown = 20
+
+func (e *InvalidError) Error() string {
+	var b strings.Builder
+	b.WriteString("policy: ")
+	for i, f := range e.Fields {
+		if i == mostShown {
+			fmt.Fprintf(&b, "\nand %d more", len(e.Fields)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString(f.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors, for errors.As.
+func (e *InvalidError) Unwrap() []error {
+	all := make([]error, len(e.Fields))
+	for i, f := range e.Fields {
+		all[i] = f
+	}
+	return all
+}
+
+// isName reports whether text is a name of this package.
+func isName(text string) bool {
+	if len(text) < 1 || len(text) > 64 {
+		return false
+	}
+	for i, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && (i == 0 || c != '-' && c != '_' && c != '.') {
+			return false
+		}
+	}
+	return true
+}
+
+const nameAllowed = "1 to 64 of a-z, A-Z, 0-9, '-', '_', '.', from a letter or a digit on"

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"time"
+
+	"github.com/weirgo/weir"
+)
+
+// Verdict is the answer to a Request.
+type Verdict struct {
+	// Allowed reports whether the request may pass.
+	Allowed bool
+	// Rules has an entry for each limit of the rules that apply, enforced or in shadow, in
+	// the order of the policy. None with a List, and none where no rule applies.
+	Rules []RuleVerdict
+	// Binding is the index in Rules of the enforced limit that matters most: when denied
+	// the one with the longest RetryAfter, when allowed the one with the smallest
+	// Remaining; the first of equals. -1 where there is none.
+	Binding int
+	// RetryAfter is the longest wait that an enforced limit or a list asks for. 0 when
+	// allowed, weir.Never where no wait helps.
+	RetryAfter time.Duration
+	// Delay is how long an admitted caller must wait before it starts: leaky buckets have
+	// one. 0 when denied.
+	Delay time.Duration
+	// Standing is how near the request is to being denied: the worst of the enforced
+	// limits. It informs, and decides nothing.
+	Standing Standing
+	// List is what a list says, and Entry the entry that says so.
+	List  ListAction
+	Entry ListEntry
+	// Tier is the tier of the request, where one of the limits asked for it.
+	Tier       string
+	TierSource TierSource
+	// Degraded reports that the store did not decide, and an OnFailure did; Cause is why.
+	Degraded bool
+	Cause    error
+	// Version is the version of the policy that decided: Compiled.Version.
+	Version string
+}
+
+// RuleVerdict is the answer of one limit of a rule.
+type RuleVerdict struct {
+	PlannedLimit
+	// Allowed reports whether the limit would let the request pass by itself.
+	Allowed bool
+	// Decided reports whether the limit was asked: not where the Action is another than
+	// ActionAsk, and not where another limit blocks before any is asked.
+	Decided bool
+	// Decision is the answer of the limit where Decided. A limit that was asked together
+	// with one that denied may say Allowed, and was not charged.
+	Decision weir.Decision
+	// RetryAfter is the wait that this limit asks for.
+	RetryAfter time.Duration
+	// Standing is how near the limit is to denying.
+	Standing Standing
+	// Err is why a limit in shadow has no decision. It never changes the answer.
+	Err error
+}
+
+// Standing is how near a request is to being denied.
+type Standing int
+
+const (
+	// Normal: less than Rule.WarnAt is used.
+	Normal Standing = iota
+	// Warning: Rule.WarnAt was reached, and since then not less than Rule.CalmAt used.
+	Warning
+	// Throttled: denied.
+	Throttled
+)
+
+// String returns "normal", "warning" or "throttled".
+func (s Standing) String() string { return nameOf(int(s), "normal", "warning", "throttled") }
