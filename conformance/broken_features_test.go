@@ -84,6 +84,9 @@ var brokenFeatures = []mutant{
 	{"a bound limit ignores a bound on the delay", quickConfig(), func(clk clock.Clock) store.Store {
 		return &boundStore{plainStore: newPlainStore(clk), charges: 1, ignores: true}
 	}, []string{"features/same-answers"}},
+	{"a bound limit does not heed a context once the caller waits", quickConfig(), func(clk clock.Clock) store.Store {
+		return &boundStore{plainStore: newPlainStore(clk), charges: 1, waits: true}
+	}, []string{"context/ended-while-queued"}},
 	{"a bound limit leads past a decorator", decoratorConfig(), func(clk clock.Clock) store.Store {
 		d, inner := newDecorator(clk)
 		return shortcut{d, inner}

@@ -96,6 +96,17 @@ var brokenBeyondSmall = []brokenStore{
 			return f.plainStore.Apply(ctx, ops)
 		}
 	}, []string{"close/then-closed"}},
+	{"a Reset after Close does not look at its input", func(f *faultyStore) {
+		f.reset = func(ctx context.Context, slots []store.Slot) error {
+			f.mu.Lock()
+			closed := f.states == nil
+			f.mu.Unlock()
+			if closed {
+				return store.ErrClosed
+			}
+			return f.plainStore.Reset(ctx, slots)
+		}
+	}, []string{"close/then-closed"}},
 	{"a Close is ignored", func(f *faultyStore) { f.close = func() error { return nil } },
 		[]string{"close/then-closed", "close/while-in-use"}},
 }

@@ -70,7 +70,7 @@ type Store interface {
 	Reset(ctx context.Context, slots []Slot) error
 
 	// Close releases what the store holds. It is idempotent. Later calls of
-	// the other methods return ErrClosed.
+	// the other methods return ErrClosed, or ErrInvalid where they are not valid.
 	Close() error
 }
 

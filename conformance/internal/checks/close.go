@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,11 +66,19 @@ func closeThenClosed(w *world.World) {
 	for range 2 {
 		w.CloseStore()
 		mustRefuseAll(background, w, b, "after Close", store.ErrClosed, ops)
-		w.MustRefuse("an invalid cost after Close", store.ErrInvalid, world.Op(ops[0].Slot, -1))
+		const invalid = "what is not valid, after Close"
+		bad, nowhere := world.Op(ops[0].Slot, -1), store.Slot{Limit: "l", Algorithm: a}
+		w.MustRefuse(invalid, store.ErrInvalid, bad)
+		w.MustBeError("Reset of "+invalid, w.Store.Reset(background, []store.Slot{nowhere}), store.ErrInvalid, nil)
+		if b != nil {
+			w.MustRefuseBound(background, b, "of "+invalid, store.ErrInvalid, bad)
+		}
 		w.MustBeError("Reset of slots of all kinds after Close", w.Store.Reset(background, w.Slots("a", "l")), store.ErrClosed, nil)
 		if bind := store.FeaturesOf(w.Store).Bind; bind != nil {
 			_, err := bind("m", a)
 			w.MustBeError("Bind after Close", err, store.ErrClosed, ops)
+			_, err = bind("m", nil)
+			w.MustBeError("Bind of "+invalid, err, store.ErrInvalid, nil)
 		}
 	}
 }
@@ -98,6 +107,7 @@ func closeInUse(w *world.World) {
 			if late && err == nil {
 				return world.Failure{What: "Apply after Close has returned", Got: fmt.Sprintf("committed %t", committed), Want: "ErrClosed"}
 			}
+			runtime.Gosched() // who closes wants a turn too
 			if err != nil || !committed {
 				return world.Failure{What: "Apply beside Close", Got: fmt.Sprintf("committed %t, error %v", committed, err), Want: "committed, or ErrClosed"}
 			}
@@ -110,25 +120,47 @@ func closeInUse(w *world.World) {
 }
 
 // contextQueued holds one call in its reading of the clock, and ends the context of
-// another. Where the other call waits for the first, it reads the clock after that, and
-// is too late. A call that was about to read the clock may still be decided: what is
-// wrong must be seen twice.
+// another, by each method. Where the other call waits for the first, it reads the clock
+// after that, and is too late. A call that was about to read the clock may still be
+// decided: what is wrong must be seen twice.
 func contextQueued(w *world.World) {
-	var found error
-	for range 2 {
-		w.StartAt(world.Start)
-		if found = queuedOnce(w); found == nil {
-			return
+	methods := []string{"Apply", "Peek"}
+	if store.FeaturesOf(w.Store).Bind != nil {
+		methods = append(methods, "Apply by a Bound", "Peek by a Bound")
+	}
+	for _, method := range methods {
+		var found error
+		for range 2 {
+			w.StartAt(world.Start)
+			if found = queuedOnce(w, method); found == nil {
+				break
+			}
+		}
+		if found != nil {
+			w.Fail(found)
 		}
 	}
-	w.Fail(found)
 }
 
-func queuedOnce(w *world.World) error {
-	s := world.SlotOf("a", "l", w.Limit("gcra:5/1h"))
+func queuedOnce(w *world.World, method string) error {
+	op := world.Take("a", "l", w.Limit("gcra:5/1h"), 1)
+	b := w.Bind("l", op.Algorithm)
+	call := func(ctx context.Context) (err error) {
+		switch method {
+		case "Apply":
+			_, _, err = w.Store.Apply(ctx, []store.Op{op})
+		case "Peek":
+			_, err = w.Store.Peek(ctx, []store.Op{op})
+		case "Apply by a Bound":
+			_, _, err = b.Apply(ctx, op.Key, op.Request)
+		default:
+			_, _, err = b.Peek(ctx, op.Key, op.Request)
+		}
+		return err
+	}
 	var reads atomic.Int64
 	var ended, late atomic.Bool // the context; a reading after that
-	held, release := make(chan struct{}), make(chan struct{})
+	held, begun, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	w.Clock.OnRead(func() {
 		if reads.Add(1) == 1 {
 			close(held)
@@ -138,25 +170,27 @@ func queuedOnce(w *world.World) error {
 		}
 	})
 	ctx, cancel := context.WithCancel(background)
+	defer cancel()
 	var err error
 	w.ConcurrentlyWith(2, func(i int) error {
 		if i == 0 {
-			_, _, err := w.Store.Apply(background, []store.Op{world.Op(s, 1)})
+			_, _, err := w.Store.Apply(background, []store.Op{op})
 			return err
 		}
 		<-held
-		_, _, err = w.Store.Apply(ctx, []store.Op{world.Op(s, 1)})
+		close(begun)
+		err = call(ctx)
 		return nil
 	}, func() {
-		<-held
-		time.Sleep(5 * time.Millisecond) // the other call is on its way
+		<-begun
+		time.Sleep(2 * time.Millisecond) // until it waits
 		cancel()
 		ended.Store(true)
 		close(release)
 	})
 	w.Clock.OnRead(nil)
 	if late.Load() && !errors.Is(err, context.Canceled) {
-		return world.Failure{What: "a call whose context ended while it waited for another", Got: fmt.Sprintf("the error %v", err), Want: "the error of the context"}
+		return world.Failure{What: "a call of " + method + " whose context ended while it waited for another", Got: fmt.Sprintf("the error %v", err), Want: "the error of the context"}
 	}
 	return nil
 }

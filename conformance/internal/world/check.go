@@ -3,6 +3,7 @@
 package world
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -41,6 +42,8 @@ type Config struct {
 	Inspect func(t TB, s store.Store, slot store.Slot) (Stored, bool)
 	Sweep   func(t TB, s store.Store)
 	Seen    func(t TB, s store.Store) int64
+
+	hung atomic.Bool // a Close, of any of the stores
 }
 
 // Stored is what a store keeps for one slot.

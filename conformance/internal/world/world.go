@@ -78,26 +78,30 @@ func (w *World) close() {
 	if w.Store == nil || w.stuck {
 		return // opening it has failed, or closing it
 	}
-	if err := w.closeInTime(); err != nil {
+	if err := w.closeInTime(w.Store); err != nil {
 		w.Errorf("%s (%s)\n  rule:      Close is idempotent and comes to an end, and so does this check: %s\n  broken by: Close: %v",
 			w.check.Name, w.check.Property, w.check.Rule, err)
 	}
 }
 
 // CloseStore closes the store and fails where that fails, or does not end.
-func (w *World) CloseStore() { w.NoError("Close", w.closeInTime()) }
+func (w *World) CloseStore() { w.NoError("Close", w.closeInTime(w.Store)) }
 
-// closeInTime closes the store. It does not wait for a Close that hangs.
-func (w *World) closeInTime() error {
-	const patience = 5 * time.Second
+// closeInTime closes a store. It does not wait for a Close that hangs, and where one
+// has hung, not for long either: or each check would take as long.
+func (w *World) closeInTime(s store.Store) error {
+	patience := 5 * time.Second
+	if w.hung.Load() {
+		patience = 50 * time.Millisecond
+	}
 	closed := make(chan error, 1)
-	s := w.Store
 	go func() { closed <- s.Close() }()
 	select {
 	case err := <-closed:
 		return err
 	case <-time.After(patience):
 		w.stuck = true
+		w.hung.Store(true)
 		return fmt.Errorf("it has not returned within %v", patience)
 	}
 }
@@ -106,6 +110,9 @@ func (w *World) closeInTime() error {
 // fails with the shortest history that breaks it.
 func (w *World) Search(property func(t *draw.T)) {
 	o := draw.Options{Name: w.Name(), Runs: w.Histories, Seed: w.Seed, Shrink: w.Shrink}
+	if w.hung.Load() {
+		o.Shrink = 0 // the history is not what breaks it
+	}
 	if err := draw.Search(o, property); err != nil {
 		w.Fatal(err.Error())
 	}
@@ -125,7 +132,7 @@ func (w *World) OpenByItself() store.Store {
 		w.Fatalf("%s: no store was opened", w.check.Name)
 	}
 	w.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := w.closeInTime(s); err != nil {
 			w.Errorf("%s: Close: %v", w.check.Name, err)
 		}
 	})
