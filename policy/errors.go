@@ -39,7 +39,10 @@ func (p Path) with(elements ...any) Path {
 
 // FieldError is one thing that is wrong in a policy.
 type FieldError struct {
-	// Path is the field.
+	// Line and Column are where it stands in the text, from 1; 0 for a Policy that was
+	// not read from one.
+	Line, Column int
+	// Path is the field; empty where the text as such is wrong.
 	Path Path
 	// Value is what stands there, as text; "" where something is missing or too much.
 	Value string
@@ -53,13 +56,18 @@ type FieldError struct {
 
 func (e *FieldError) Error() string {
 	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d, column %d: ", e.Line, e.Column)
+	}
 	b.WriteString(e.Path.String())
 	if e.Value != "" {
 		b.WriteString(" " + strconv.Quote(e.Value))
 	}
 	switch {
-	case e.Problem != "":
+	case e.Problem != "" && len(e.Path) > 0:
 		b.WriteString(": " + e.Problem)
+	case e.Problem != "":
+		b.WriteString(e.Problem)
 	default:
 		b.WriteString(" is not allowed")
 	}
@@ -72,8 +80,13 @@ func (e *FieldError) Error() string {
 	return b.String()
 }
 
-// InvalidError is everything that is wrong in a policy, in the order of its fields.
-type InvalidError struct{ Fields []*FieldError }
+// InvalidError is everything that is wrong in a policy, in the order of its fields, or of
+// the text that it was read from. Its text has the first 20 errors.
+type InvalidError struct {
+	// File is the name of the file; "" where the policy comes from none.
+	File   string
+	Fields []*FieldError
+}
 
 // mostShown bounds the text of an InvalidError.
 const mostShown = 20
@@ -81,6 +94,9 @@ const mostShown = 20
 func (e *InvalidError) Error() string {
 	var b strings.Builder
 	b.WriteString("policy: ")
+	if e.File != "" {
+		b.WriteString(e.File + ": ")
+	}
 	for i, f := range e.Fields {
 		if i == mostShown {
 			fmt.Fprintf(&b, "\nand %d more", len(e.Fields)-i)
