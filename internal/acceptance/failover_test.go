@@ -84,7 +84,7 @@ func inParallel(n int, caller func(i int)) {
 	all.Wait()
 }
 
-// TestReplicaWithoutPrimaryIsLeft: the server becomes a replica that has lost its
+// B121: the server becomes a replica that has lost its
 // primary, and says so.
 func TestReplicaWithoutPrimaryIsLeft(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestReplicaWithoutPrimaryIsLeft(t *testing.T) {
 	})
 }
 
-// TestLoadingServerIsUnavailable until it has read its data: nothing is charged
+// B121: TestLoadingServerIsUnavailable until it has read its data: nothing is charged
 // meanwhile, and then all goes on, with the states there were.
 func TestLoadingServerIsUnavailable(t *testing.T) {
 	t.Parallel()

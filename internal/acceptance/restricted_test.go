@@ -169,7 +169,7 @@ func TestFullServerKeepsALogWhole(t *testing.T) {
 	})
 }
 
-// TestTooFewReplicasIsUnavailable: a server that wants replicas and has none.
+// B121: a server that wants replicas and has none.
 func TestTooFewReplicasIsUnavailable(t *testing.T) {
 	each(t, allPairs(), &servertest.Config{Args: []string{"--min-replicas-to-write", "1"}}, func(t *testing.T, e *env) {
 		s := e.store(t, withQuotaLua())
@@ -186,7 +186,7 @@ func TestTooFewReplicasIsUnavailable(t *testing.T) {
 	})
 }
 
-// TestBusyServerIsUnavailable: a script of somebody else does not end.
+// B118: a script of somebody else does not end.
 func TestBusyServerIsUnavailable(t *testing.T) {
 	each(t, allPairs(), &servertest.Config{Args: []string{"--busy-reply-threshold", "1"}}, func(t *testing.T, e *env) {
 		s := e.store(t, withQuotaLua())

@@ -75,6 +75,7 @@ func TestCommandsWithoutConnectionAreNotSent(t *testing.T) {
 	})
 }
 
+// B128.
 func TestTooManyClients(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, identity := range []bool{true, false} {
