@@ -1,9 +1,18 @@
 package policy
 
 import (
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
 )
 
 // CompileOptions are the optional settings of Compile. nil means all defaults.
@@ -19,27 +28,202 @@ type CompileOptions struct {
 	Version string
 }
 
+// minSecretKey is the least length of CompileOptions.SecretKey.
+const minSecretKey = 16
+
 // Compiled is a policy that can decide. It is immutable and safe for concurrent use.
 type Compiled struct {
-	version string
+	version     string
+	attributes  attributes
+	tiers       []tier
+	tierNumbers map[string]int
+	defaultTier int  // -1: there is none
+	restricted  bool // some tier has Algorithms
+	rules       []rule
+	keys        []key
+	subjects    list[subject]
+	overrides   list[override]
+	deny, allow list[entry]
+
+	index     index     // of the rules
+	endpoints endpoints // of those that are not in index
+	depth     int       // segments of the longest pattern
 }
 
-type rule struct{}
-
-type spec struct{}
-
-var errUnfinished = errors.New("policy: not built yet")
-
 // Compile checks a policy and prepares it. Whatever is wrong is returned together, as an
-// *InvalidError; a wrong option is a store.ErrInvalid.
-func Compile(p Policy, opts *CompileOptions) (*Compiled, error) { return nil, errUnfinished }
+// *InvalidError; a wrong option is a store.ErrInvalid. The time that it takes grows with
+// the size of the policy.
+func Compile(p Policy, opts *CompileOptions) (*Compiled, error) {
+	if opts == nil {
+		opts = &CompileOptions{}
+	}
+	if n := len(opts.SecretKey); n < minSecretKey && (n > 0 || hasSecret(p)) {
+		return nil, &store.InputError{Op: -1, Field: "CompileOptions.SecretKey", Value: strconv.Itoa(n) + " bytes long",
+			Allowed: fmt.Sprintf("%d bytes or more, where an attribute is secret", minSecretKey)}
+	}
+	c := &compiler{policy: &p, registry: opts.Registry, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, defaultTier: -1}}
+	if p.Version != FormatVersion {
+		c.refuse(Path{"version"}, strconv.Itoa(p.Version), strconv.Itoa(FormatVersion), "")
+	}
+	c.declare(opts.SecretKey)
+	c.compileTiers()
+	c.compileRules()
+	c.compileExceptions()
+	if len(c.errors) > 0 {
+		return nil, &InvalidError{Fields: c.errors}
+	}
+	c.makeIndex()
+	if c.to.version == "" {
+		version, err := digest(p)
+		if err != nil {
+			return nil, err
+		}
+		c.to.version = version
+	}
+	return c.to, nil
+}
+
+func hasSecret(p Policy) bool {
+	for _, a := range p.Attributes {
+		if a.Secret {
+			return true
+		}
+	}
+	return false
+}
+
+// digest is the first 12 hex digits of the SHA-256 of a policy. Maps have an order in
+// JSON.
+func digest(p Policy) (string, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("policy: version: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6]), nil
+}
 
 // Version returns the version of the policy: CompileOptions.Version, or a digest of 12
 // hex digits.
 func (c *Compiled) Version() string { return c.version }
 
-// Resolve writes into p what the policy says of a request at an instant. It is a pure
-// function: it reads no clock, does no I/O and asks no store. What p held is lost; its
-// memory is used again, so that Resolve allocates the keys of the limits and nothing
-// else. The time that it takes depends on the rules that apply, hardly on the others.
-func (c *Compiled) Resolve(p *Plan, r Request, at algorithm.Instant) {}
+// compiler makes a Compiled of a policy, and collects what is wrong.
+type compiler struct {
+	policy   *Policy
+	registry *algorithm.Registry
+	to       *Compiled
+	errors   []*FieldError
+	specs    map[Spec]*spec
+	ids      map[string]int  // the positions of rules
+	states   map[string]bool // the names of states of limits: see ruleLimit.state
+	asked    map[string]bool // the limits of tiers that rules ask for
+}
+
+func (c *compiler) refuse(at Path, value, allowed, problem string) {
+	c.add(&FieldError{Path: at, Value: value, Allowed: allowed, Problem: problem})
+}
+
+func (c *compiler) add(e *FieldError) { c.errors = append(c.errors, e) }
+
+// unknown refuses a name that is none of those that there are.
+func (c *compiler) unknown(at Path, name, what string, known []string) {
+	slices.Sort(known)
+	allowed := "none: there is no " + what
+	if len(known) > 0 {
+		allowed = "one of " + listed(known)
+	}
+	c.add(&FieldError{Path: at, Value: name, Problem: "unknown " + what, Allowed: allowed, Suggestion: nearest(name, known)})
+}
+
+// listed shows the first of many names.
+func listed(names []string) string {
+	if len(names) > 12 {
+		return strings.Join(names[:12], ", ") + fmt.Sprintf(" and %d more", len(names)-12)
+	}
+	return strings.Join(names, ", ")
+}
+
+// name refuses what is no name.
+func (c *compiler) name(at Path, name string) {
+	if !isName(name) {
+		c.refuse(at, name, nameAllowed, "")
+	}
+}
+
+// declare reads Policy.Attributes.
+func (c *compiler) declare(secretKey []byte) {
+	a := &c.to.attributes
+	a.number = map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(c.policy.Attributes)) {
+		at := Path{"attributes", name}
+		c.name(at, name)
+		declared := c.policy.Attributes[name]
+		if declared.Type == "" {
+			declared.Type = Text
+		}
+		switch {
+		case declared.Type != Text && declared.Type != Address:
+			c.add(&FieldError{Path: at.with("type"), Value: string(declared.Type), Allowed: "text or address",
+				Suggestion: nearest(string(declared.Type), []string{string(Text), string(Address)})})
+		case declared.Type == Text && declared.IPv6Prefix != 0:
+			c.refuse(at.with("ipv6_prefix"), strconv.Itoa(declared.IPv6Prefix), "left out where type is not address", "")
+		case declared.IPv6Prefix < 0 || declared.IPv6Prefix > 128:
+			c.refuse(at.with("ipv6_prefix"), strconv.Itoa(declared.IPv6Prefix), "1 to 128", "")
+		case declared.Type == Address && declared.Secret:
+			c.refuse(at.with("secret"), "true", "left out where type is address", "")
+		case name == tierAttribute && (declared.Secret || declared.Type != Text):
+			c.refuse(at, "", "a text that is not secret: it names a tier", "")
+		}
+		if declared.Secret && a.secret == nil {
+			a.secret = newSecrets(secretKey)
+		}
+		c.addAttribute(name, declared)
+	}
+}
+
+func (c *compiler) addAttribute(name string, declared Attribute) int {
+	a := &c.to.attributes
+	number := len(a.all)
+	a.number[name] = number
+	bits := declared.IPv6Prefix
+	if bits == 0 {
+		bits = defaultIPv6Prefix
+	}
+	a.all = append(a.all, attribute{name: name, typ: declared.Type, bits: bits, secret: declared.Secret})
+	return number
+}
+
+// attribute returns the number of an attribute that a policy may name, or -1 where it is
+// refused.
+func (c *compiler) attribute(at Path, name string) int {
+	if number, known := c.to.attributes.number[name]; known {
+		return number
+	}
+	if declared, known := builtIn[name]; known {
+		return c.addAttribute(name, declared)
+	}
+	known := slices.Collect(maps.Keys(builtIn))
+	for declared := range c.policy.Attributes {
+		if _, has := builtIn[declared]; !has {
+			known = append(known, declared)
+		}
+	}
+	c.unknown(at, name, "attribute", known)
+	return -1
+}
+
+// instant reads a time; the zero time gives 0.
+func (c *compiler) instant(at Path, t time.Time) algorithm.Instant {
+	if t.IsZero() {
+		return 0
+	}
+	i, err := algorithm.InstantOf(t)
+	if err != nil {
+		c.refuse(at, t.UTC().Format(time.RFC3339Nano), "1970-01-01T00:00:00Z to "+algorithm.MaxInstant.Time().Format(time.RFC3339Nano), "")
+		return 0
+	}
+	if i == 0 { // 0 is no bound
+		i = 1
+	}
+	return i
+}

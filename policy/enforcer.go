@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -55,24 +56,26 @@ type Enforcer struct{}
 // returns errors (weir.FailClosed, the default of a MultiLimiter): the rules say what to
 // answer when the store cannot.
 func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer, error) {
-	return nil, errUnfinished
+	return nil, errors.New("policy: not built yet")
 }
 
 // Decide answers a request: all enforced limits in one Take, all or nothing, and each
 // limit in shadow by itself. A refusal is a Verdict. An error means that there is no
 // decision, and that Verdict.Allowed is false.
 func (e *Enforcer) Decide(ctx context.Context, r Request) (Verdict, error) {
-	return Verdict{}, errUnfinished
+	return Verdict{}, errors.New("policy: not built yet")
 }
 
 // Peek returns what Decide would answer now, and changes nothing.
 func (e *Enforcer) Peek(ctx context.Context, r Request) (Verdict, error) {
-	return Verdict{}, errUnfinished
+	return Verdict{}, errors.New("policy: not built yet")
 }
 
 // Swap replaces the policy, and returns the one before. A request is decided by one of
 // the two from start to end. States go on: limits are told apart by their names.
-func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) { return nil, errUnfinished }
+func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) {
+	return nil, errors.New("policy: not built yet")
+}
 
 // Policy returns the policy that decides now.
 func (e *Enforcer) Policy() *Compiled { return nil }

@@ -23,6 +23,8 @@ type Plan struct {
 	// UnknownTier reports that the attribute tier, or the look-up of the application,
 	// named no tier of the policy.
 	UnknownTier bool
+
+	resolution
 }
 
 // PlannedLimit is one limit of a Plan.
