@@ -88,6 +88,9 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 	return limiter, nil
 }
 
+// Limit returns the limit that New was given.
+func (l *Limiter) Limit() Limit { return Limit{Name: l.slot.Limit, Algorithm: l.slot.Algorithm} }
+
 // Allow asks for one unit.
 func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
 	err = l.take(ctx, key, algorithm.Request{Cost: 1}, &d)

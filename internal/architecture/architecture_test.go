@@ -74,6 +74,7 @@ var rules = []rule{
 			// The pictures of a simulation in a file of dots.
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
+	{"httplimit", []string{"", "algorithm"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},

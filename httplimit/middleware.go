@@ -1,0 +1,369 @@
+package httplimit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weirgo/weir"
+)
+
+// Options are the optional settings of a Middleware. nil means all defaults.
+type Options struct {
+	// Skip, where it is not nil, lets requests pass that it returns true for: no limit
+	// is asked, and no header is sent. See IsPreflight and SkipAddresses.
+	Skip func(*http.Request) bool
+	// Cost returns the units of a request. nil is 1. 0 is a look, which is never
+	// denied; below 0 is answered with status 500. A cost above the capacity is
+	// never admitted.
+	Cost func(*http.Request) int64
+	// Absent says what happens to a request without a key. 0 is AbsentDeny.
+	Absent Absent
+	// Headers says which headers are sent.
+	Headers Headers
+	// Denied, where it is not nil, answers requests that are not allowed, in place of
+	// WriteProblem. The headers of Headers are set. Where it writes a body or nothing
+	// without a status, the status is Verdict.Status; only its first status counts. It
+	// may keep the Verdict.
+	Denied func(w http.ResponseWriter, r *http.Request, v *Verdict)
+}
+
+// Rule is one limit of NewMulti.
+type Rule struct {
+	// Limit is the limit; required. Two rules have two names.
+	Limit weir.Limit
+	// Key says whom a request is counted for; required.
+	Key Key
+	// Absent says what happens to a request without a key. 0 is Options.Absent.
+	Absent Absent
+	// Cost returns the units of a request. nil is Options.Cost.
+	Cost func(*http.Request) int64
+}
+
+// Middleware asks limits about requests. It is safe for concurrent use.
+//
+// A request is asked about once, when it comes in; a client that goes away does not
+// get its units back. The handler gets the ResponseWriter as it is, so flushing,
+// hijacking and http.ResponseController work as without a Middleware. Asking costs what
+// the limiter costs; with one limit, a Middleware allocates nothing besides, and twice
+// for the headers.
+type Middleware struct {
+	source  source
+	skip    func(*http.Request) bool
+	headers Headers
+	denied  func(http.ResponseWriter, *http.Request, *Verdict)
+}
+
+// source asks the limits about a request, and fills in c.v.
+type source interface {
+	decide(r *http.Request, c *call)
+}
+
+// call is what the decision of one request needs. It is reused.
+type call struct {
+	v    Verdict
+	asks []weir.Ask
+	// limits and one are what v.Limits and v.Decisions may point into.
+	limits []weir.Limit
+	one    [1]weir.Decision
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func (c *call) release() {
+	clear(c.asks) // keys are not kept
+	clear(c.limits)
+	*c = call{asks: c.asks[:0], limits: c.limits[:0]}
+	calls.Put(c)
+}
+
+// New returns a Middleware for one limit. A nil limiter or key, and an option outside
+// its bounds, give an error. The limiter stays the caller's; what is answered where its
+// store fails is for weir.Options.OnFailure to say.
+func New(limiter *weir.Limiter, key Key, opts *Options) (*Middleware, error) {
+	if limiter == nil {
+		return nil, refuse("limiter", "nil", "a *weir.Limiter")
+	}
+	opts, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	rule := Rule{Limit: limiter.Limit(), Key: key}
+	if err := rule.check("", opts); err != nil {
+		return nil, err
+	}
+	limits := []weir.Limit{rule.Limit}
+	return newMiddleware(&single{limiter, rule, limits, policyOf(limits)}, opts), nil
+}
+
+// NewMulti returns a Middleware for several limits, all or nothing: a request that one
+// of them refuses is charged to none. The Decider is mostly a *weir.MultiLimiter. A nil
+// Decider, no rules, a rule without a limit or key, two rules with one name, and an
+// option outside its bounds give an error.
+func NewMulti(decider weir.Decider, opts *Options, rules ...Rule) (*Middleware, error) {
+	if decider == nil {
+		return nil, refuse("decider", "nil", "a weir.Decider")
+	}
+	opts, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	if len(rules) == 0 {
+		return nil, refuse("rules", "empty", "1 or more")
+	}
+	m := &multi{decider: decider, rules: make([]Rule, len(rules))}
+	names := map[string]bool{}
+	limits := make([]weir.Limit, len(rules))
+	for i, rule := range rules {
+		where := fmt.Sprintf("rules[%d].", i)
+		if err := rule.check(where, opts); err != nil {
+			return nil, err
+		}
+		if names[rule.Limit.Name] {
+			return nil, refuse(where+"Limit.Name", fmt.Sprintf("%q", rule.Limit.Name), "a name that no other rule has")
+		}
+		names[rule.Limit.Name] = true
+		m.rules[i], limits[i] = rule, rule.Limit
+	}
+	m.policy = policyOf(limits)
+	return newMiddleware(m, opts), nil
+}
+
+func newMiddleware(s source, opts *Options) *Middleware {
+	m := &Middleware{source: s, skip: opts.Skip, headers: opts.Headers, denied: opts.Denied}
+	if m.denied == nil {
+		m.denied = WriteProblem
+	}
+	return m
+}
+
+func (o *Options) checked() (*Options, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	if err := checkAbsent("Options.Absent", o.Absent); err != nil {
+		return nil, err
+	}
+	return o, o.Headers.check()
+}
+
+func checkAbsent(field string, a Absent) error {
+	if a < 0 || a > AbsentShared {
+		return refuse(field, fmt.Sprint(int(a)), "AbsentDeny, AbsentSkip or AbsentShared")
+	}
+	return nil
+}
+
+// check refuses an incomplete rule, and completes it.
+func (rule *Rule) check(where string, o *Options) error {
+	if len(rule.Limit.Name) < 1 || len(rule.Limit.Name) > 200 {
+		return refuse(where+"Limit.Name", fmt.Sprintf("%d bytes long", len(rule.Limit.Name)), "1 to 200 bytes long")
+	}
+	if rule.Limit.Algorithm == nil {
+		return refuse(where+"Limit.Algorithm", "nil", "an algorithm")
+	}
+	if rule.Key == nil {
+		return refuse(where+"Key", "nil", "a Key; Everyone for one limit on all requests")
+	}
+	if err := checkAbsent(where+"Absent", rule.Absent); err != nil {
+		return err
+	}
+	if rule.Absent == 0 {
+		rule.Absent = max(o.Absent, AbsentDeny)
+	}
+	if rule.Cost == nil {
+		rule.Cost = o.Cost
+	}
+	return nil
+}
+
+// Handler returns a handler that asks, and calls next where the request is allowed. Its
+// method value limited.Handler is middleware for net/http and chi.
+func (m *Middleware) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.Admit(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Admit asks about a request, writes the headers, and reports whether it may go on.
+// Where it may not, the answer is written. Adapters for frameworks call it.
+func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request) bool {
+	if m.skip != nil && m.skip(r) {
+		return true
+	}
+	c := calls.Get().(*call)
+	defer c.release()
+	m.decide(r, c)
+	m.headers.Write(w.Header(), &c.v)
+	if !c.v.Allowed {
+		m.answer(w, r, c.v.clone())
+	}
+	return c.v.Allowed
+}
+
+// Decide asks about a request, waits the Delay of a leaky bucket, and writes nothing:
+// the caller answers. The Verdict of a request that Options.Skip lets pass is Allowed
+// without limits.
+func (m *Middleware) Decide(r *http.Request) *Verdict {
+	if m.skip != nil && m.skip(r) {
+		return &Verdict{Allowed: true}
+	}
+	c := calls.Get().(*call)
+	defer c.release()
+	m.decide(r, c)
+	return c.v.clone()
+}
+
+// Headers returns Options.Headers, for adapters that write them elsewhere.
+func (m *Middleware) Headers() Headers { return m.headers }
+
+func (m *Middleware) decide(r *http.Request, c *call) {
+	m.source.decide(r, c)
+	if c.v.Allowed && c.v.Delay > 0 {
+		if err := sleep(r.Context(), c.v.Delay); err != nil {
+			c.v = Verdict{Err: err}
+		}
+	}
+}
+
+// sleep waits, or returns the error of a context that ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answer has Denied write one answer, and writes the status where it does not.
+func (m *Middleware) answer(w http.ResponseWriter, r *http.Request, v *Verdict) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store") // RFC 6585: a 429 must not be stored
+	for _, ofAnother := range [...]string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
+		h.Del(ofAnother)
+	}
+	once := &onceWriter{ResponseWriter: w, status: v.Status()}
+	m.denied(once, r, v)
+	once.finish()
+}
+
+// onceWriter lets one status through, and has one of its own.
+type onceWriter struct {
+	http.ResponseWriter
+	status int
+	wrote  bool
+}
+
+func (w *onceWriter) WriteHeader(status int) {
+	if w.wrote {
+		return
+	}
+	w.wrote = status >= 200 // what comes before, such as 103, is no answer
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *onceWriter) Write(b []byte) (int, error) {
+	w.finish()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *onceWriter) finish() {
+	if !w.wrote {
+		w.WriteHeader(w.status)
+	}
+}
+
+// single asks a Limiter.
+type single struct {
+	limiter *weir.Limiter
+	rule    Rule
+	limits  []weir.Limit
+	policy  string
+}
+
+func (s *single) decide(r *http.Request, c *call) {
+	key, cost, ok := s.rule.ask(r, &c.v)
+	if !ok {
+		return
+	}
+	d, err := s.limiter.AllowN(r.Context(), key, cost)
+	if err != nil {
+		c.v = Verdict{Err: err}
+		return
+	}
+	c.one[0] = d
+	c.v = Verdict{
+		Allowed: d.Allowed, Limits: s.limits, Decisions: c.one[:],
+		RetryAfter: d.RetryAfter, Delay: d.Delay, policy: s.policy,
+	}
+	if cost == 0 {
+		c.v.Delay = 0 // of a unit, and the request has taken none
+	}
+}
+
+// multi asks a Decider.
+type multi struct {
+	decider weir.Decider
+	rules   []Rule
+	policy  string // of all rules
+}
+
+func (m *multi) decide(r *http.Request, c *call) {
+	for i := range m.rules {
+		rule := &m.rules[i]
+		key, cost, ok := rule.ask(r, &c.v)
+		if ok {
+			c.asks = append(c.asks, rule.Limit.ForN(key, cost))
+			c.limits = append(c.limits, rule.Limit)
+		} else if !c.v.Allowed {
+			return
+		}
+	}
+	if len(c.asks) == 0 {
+		c.v = Verdict{Allowed: true}
+		return
+	}
+	result, err := m.decider.Take(r.Context(), c.asks...)
+	if err != nil {
+		c.v = Verdict{Err: err}
+		return
+	}
+	c.v = Verdict{Limits: c.limits}
+	c.v.set(c.asks, result)
+	if len(c.asks) == len(m.rules) {
+		c.v.policy = m.policy
+	}
+}
+
+// ask returns what the limit of a rule is asked. Where it is not asked, v says why.
+func (rule *Rule) ask(r *http.Request, v *Verdict) (key string, cost int64, ok bool) {
+	key, ok = rule.Key(r)
+	if !ok || key == "" {
+		switch rule.Absent {
+		case AbsentSkip:
+			*v = Verdict{Allowed: true}
+			return "", 0, false
+		case AbsentShared:
+			key = sharedKey
+		default:
+			*v = Verdict{Blocked: "The request does not say whom it is from."}
+			return "", 0, false
+		}
+	}
+	cost = 1
+	if rule.Cost != nil {
+		cost = rule.Cost(r)
+	}
+	if cost < 0 {
+		*v = Verdict{Err: errCost}
+		return "", 0, false
+	}
+	return key, cost, true
+}
