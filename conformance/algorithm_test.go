@@ -55,6 +55,12 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 // about that.
 func sameMistake(how string) []algorithm.Algorithm {
 	switch how {
+	case "a raised limit is full":
+		return []algorithm.Algorithm{refillsOnChange(5)()}
+	case "a limit below what is used denies for ever":
+		return []algorithm.Algorithm{stopsOnChange(9)()}
+	case "a limit below what is used reports less than nothing":
+		return []algorithm.Algorithm{owesOnChange(9)()}
 	case "a look under a changed limit writes":
 		return []algorithm.Algorithm{rewritesOnChange(9)()}
 	case "the state is ignored when the limit changes":

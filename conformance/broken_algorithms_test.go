@@ -150,6 +150,9 @@ var brokenAlgorithms = []struct {
 		}
 		return a.Step(s, now, r)
 	})},
+	{"K2-raised-limit-gives-nothing-back", "a raised limit is full", refillsOnChange(9)},
+	{"K3-lowered-limit-fills-again", "a limit below what is used denies for ever", stopsOnChange(5)},
+	{"K3-lowered-limit-fills-again", "a limit below what is used reports less than nothing", owesOnChange(5)},
 	{"K4-looks-of-other-limits-change-nothing", "a look under a changed limit writes", rewritesOnChange(5)},
 	{"K7-changes-grant-nothing-more", "the state is ignored when the limit changes", ignoresOnChange(5)},
 
@@ -277,6 +280,35 @@ func onChange(limit int64, changed func(a alg, s st, now at, r req) (st, out)) f
 
 func ignoresOnChange(limit int64) func() alg {
 	return onChange(limit, func(a alg, _ st, now at, r req) (st, out) { return a.Step(st{}, now, r) })
+}
+
+func refillsOnChange(limit int64) func() alg {
+	return onChange(limit, func(a alg, s st, now at, r req) (st, out) {
+		if s.Words() == 2 && s.Word(1) < limit {
+			s = st{}
+		}
+		return a.Step(s, now, r)
+	})
+}
+
+func stopsOnChange(limit int64) func() alg {
+	return onChange(limit, func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		if !o.Allowed && s.Word(1) > limit {
+			o.RetryAfter = algorithm.Never
+		}
+		return next, o
+	})
+}
+
+func owesOnChange(limit int64) func() alg {
+	return onChange(limit, func(a alg, s st, now at, r req) (st, out) {
+		next, o := a.Step(s, now, r)
+		if o.Remaining == 0 {
+			o.Remaining = min(0, limit-s.Word(1))
+		}
+		return next, o
+	})
 }
 
 func rewritesOnChange(limit int64) func() alg {

@@ -21,8 +21,9 @@ import (
 )
 
 // runs is how often the quick profile must pass on each store: a suite that cries
-// wolf is switched off. scripts/long asks for a hundred, under the race detector.
-var runs = flag.Int("conformance.runs", 1, "how often the quick profile is run on each store")
+// wolf is switched off. scripts/long asks for a hundred, under the race detector, and
+// for ten runs of what is caught by chance.
+var runs = flag.Int("conformance.runs", 1, "how often the quick profile is run on each store, and what is caught by chance up to ten times")
 
 func TestQuickProfileRaisesNoFalseAlarm(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,19 +20,45 @@ func TestFirstFailureLeadsToTheCause(t *testing.T) {
 		if m.cfg.OwnClock {
 			continue // which check is the first depends on the time of day
 		}
-		first := "(none but those of concurrent callers)"
-		for _, c := range m.cfg.Checks() {
-			if byChance(c) { // some of the mistakes do not survive concurrent callers
-				continue
-			}
-			if err := c.Verify(m.open); err != nil && !errors.Is(err, conformance.ErrSkipped) {
-				if first = c.Name; slices.Contains(m.meant, c.Name) {
-					first = "* " + first
-				}
-				break
-			}
+		first := firstFailure(m, m.cfg)
+		if slices.Contains(m.meant, first) {
+			first = "* " + first
 		}
-		fmt.Fprintf(&golden, "%s\n\t%s\n", m.name, first)
+		fmt.Fprintf(&golden, "%s\n\t%s\n", m.name, cmp.Or(first, "(none but those of concurrent callers)"))
 	}
 	mustBeGolden(t, "testdata/first-failures.golden", golden.String())
+}
+
+// firstFailure is the first check to fail, of those that do not depend on what happens
+// at the same time: some mistakes do not survive concurrent callers.
+func firstFailure(m mutant, cfg *conformance.Config) string {
+	for _, c := range cfg.Checks() {
+		if byChance(c) {
+			continue
+		}
+		if err := c.Verify(m.open); err != nil && !errors.Is(err, conformance.ErrSkipped) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+// hooksTable shows what is seen of mistakes that a hook of Config shows, without it.
+func hooksTable() string {
+	var b strings.Builder
+	b.WriteString("| mistake | seen by, with hooks | and without |\n|---|---|---|\n")
+	for _, m := range mutants() {
+		if part, _, _ := strings.Cut(m.meant[0], "/"); !slices.Contains([]string{"stored", "corrupt"}, part) && m.meant[0] != "expiry/swept" {
+			continue
+		}
+		bare, without := *m.cfg, "nothing"
+		bare.Inspect, bare.Corrupt, bare.Sweep = nil, nil, nil
+		if m.cfg.OwnClock {
+			without = "depends on the time of day"
+		} else if first := firstFailure(m, &bare); first != "" {
+			without = "`" + first + "`"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", m.name, m.meant[0], without)
+	}
+	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
 )
 
@@ -174,6 +175,17 @@ func TestCloseThatHangsEndsItsCheckAndTheRestRunsOn(t *testing.T) {
 // A store that loses a word of a state, or makes another of it, fails a check and never
 // panics.
 func TestChangedStateIsAFailureThatSaysSo(t *testing.T) {
+	for _, text := range []string{"1", "1 2", "1 2 3", "1 2 3 4", "-1 0 0 0", "9007199254740991 -9007199254740991 0 0", "+1 1:2"} {
+		s, err := algorithm.ParseState(text)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, cost := range []int64{0, 1, 1 << 62} {
+			if _, o := world.NewCooldown(5, 1).Step(s, world.Start, algorithm.Request{Cost: cost}); o.Allowed {
+				t.Errorf("the state %q is decided: %+v", text, o)
+			}
+		}
+	}
 	for how, read := range map[string]func(algorithm.State) algorithm.State{"a word is lost": withoutWord(3), "digits are lost": fourteenDigits} {
 		f := func(clk clock.Clock) store.Store {
 			s := &faultyStore{plainStore: newPlainStore(clk)}

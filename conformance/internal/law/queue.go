@@ -1,6 +1,7 @@
 package law
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -71,16 +72,69 @@ func delayBound(w *World) {
 	}
 }
 
-// flips has two versions of a limit take turns at one instant.
-func flips(w *World) {
-	if len(w.earlier) == 0 {
+// versions are the earlier algorithms that share their states with the one under test.
+func (w *World) versions() []algorithm.Algorithm {
+	return slices.DeleteFunc(slices.Clone(w.earlier), func(other algorithm.Algorithm) bool {
+		return other.Spec().Identity != w.a.Spec().Identity
+	})
+}
+
+// takenBy has another version of the limit take a cost, and returns its outcome; not ok
+// where there is none, or nothing remains.
+func (w *World) takenBy(cost func(remaining int64) int64) (o algorithm.Outcome, ok bool) {
+	all := w.versions()
+	if len(all) == 0 {
+		return o, false
+	}
+	other := all[w.Number("taken by", 0, len(all)-1)]
+	_, look := other.Step(w.state, w.now, algorithm.Request{})
+	if look.Remaining == 0 {
+		return look, false
+	}
+	r := algorithm.Request{Cost: cost(look.Remaining)}
+	w.state, w.last = other.Step(w.state, w.now, r)
+	w.record(other, w.now, r, w.last)
+	return w.last, w.last.Allowed
+}
+
+// raised begins with a fresh key: of a state that was there before, time may be over for
+// one of the versions only.
+func raised(w *World) {
+	w.now = w.tick()
+	o, ok := w.takenBy(func(remaining int64) int64 { return w.NumberOf("cost", 1, remaining) })
+	if look := w.try(w.state, w.now, 0); ok && w.Capacity >= o.Limit && look.Remaining >= w.Capacity {
+		w.failf("a limit of %d has just taken, and leaves %d of %d", o.Limit, look.Remaining, w.Capacity)
+	}
+}
+
+func lowered(w *World) {
+	w.reach()
+	if _, ok := w.takenBy(func(remaining int64) int64 { return remaining }); !ok {
 		return
 	}
-	w.reach()
-	other := w.earlier[w.Number("the other", 0, len(w.earlier)-1)]
-	if other.Spec().Identity != w.a.Spec().Identity {
-		return // two states
+	look := w.try(w.state, w.now, 0)
+	w.mustBeWellFormed(look, algorithm.Request{})
+	r := algorithm.Request{Cost: w.NumberOf("cost", 1, w.Capacity)}
+	o := w.ask(w.state, w.now, r)
+	if !o.Allowed && o.RetryAfter > look.ResetAfter {
+		w.failf("%+v is to be retried after %v, and the key is fresh after %v", r, o.RetryAfter, look.ResetAfter)
 	}
+	if at, in := w.after(o.RetryAfter); in && !w.ask(w.state, at, r).Allowed {
+		w.failf("%+v is to be retried after %v, and denied then", r, o.RetryAfter)
+	}
+	if at, in := w.after(look.ResetAfter); in {
+		w.mustAnswer(w.ask(w.state, at, r), w.ask(algorithm.State{}, at, r), "%+v at ResetAfter, against a fresh key", r)
+	}
+}
+
+// flips has two versions of a limit take turns at one instant.
+func flips(w *World) {
+	w.reach()
+	all := w.versions()
+	if len(all) == 0 {
+		return
+	}
+	other := all[w.Number("the other", 0, len(all)-1)]
 	_, look := other.Step(w.state, w.now, algorithm.Request{})
 	most, total := 2*max(w.Capacity, look.Limit), int64(0)
 	for range w.Number("requests at one instant", 1, 20) {
@@ -104,10 +158,7 @@ func flips(w *World) {
 // lookedAt has other versions of a limit look at a key, and deny.
 func lookedAt(w *World) {
 	w.reach()
-	for _, other := range w.earlier {
-		if other.Spec().Identity != w.a.Spec().Identity {
-			continue
-		}
+	for _, other := range w.versions() {
 		next, o := other.Step(w.state, w.now, algorithm.Request{})
 		w.mustEqual(next, w.state, "after a look of a changed limit")
 		next, _ = other.Step(w.state, w.now, algorithm.Request{Cost: o.Limit + 1})
