@@ -55,7 +55,7 @@ func TestCompareDecidesAsReplayDoesForEachLimitAlone(t *testing.T) {
 func TestCompareShowsUnitsWhereCostsDiffer(t *testing.T) {
 	trace := `{"at_us":0,"key":"a","cost":3}` + "\n" + `{"at_us":0,"key":"a","cost":3}` + "\n"
 	got := startWith(trace, "compare", "--limit", "gcra:5/1m", "--limit", "gcra:6/1m", "-")
-	for _, want := range []string{"units     6\n", "units admitted", "1  gcra:5/1m         1       1  50.0 %         1  100 %               3  50.0 %", "2  gcra:6/1m         2       0     0 %         0    0 %               6   100 %"} {
+	for _, want := range []string{"units     6\n", "units admitted", "1  gcra:5/1m         1       1       50.0 %         1               3    50.0 %", "2  gcra:6/1m         2       0          0 %         0               6     100 %"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %q in\n%s", want, got.out)
 		}

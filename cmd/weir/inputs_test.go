@@ -103,7 +103,7 @@ func TestUnusableTraceSaysWhatMayReadIt(t *testing.T) {
 		}
 	}
 	for _, empty := range []string{"", "\n\n"} {
-		if got := startWith(empty, "replay", "-", "--limit", "gcra:1/1s"); got.status != exitOK || !strings.Contains(got.out, "warning   the trace is empty\n") {
+		if got := startWith(empty, "replay", "-", "--limit", "gcra:1/1s"); got.status != exitOK || !strings.Contains(got.out, "Warning: the trace is empty.\n") {
 			t.Errorf("empty: status %d, %s%s", got.status, got.out, got.err)
 		}
 	}

@@ -48,14 +48,16 @@ const twoKeysDecided = `{"at_us":1000000,"key":"a","cost":1,"allowed":true,"limi
 {"at_us":2000000,"key":"a","cost":0,"allowed":true,"limit":1,"remaining":1,"retry_after_us":0,"reset_after_us":0,"delay_us":0}
 `
 
-const twoKeysReport = `trace     - (jsonl)
+const twoKeysReport = `gcra:1/1s denies 2 of 4 requests (50.0 %), from 2 of 2 keys. The most are from a: 1 of its 3.
+
+trace     - (jsonl)
 limit     gcra:1/1s for each key, on memory://
 events    4 requests in 6 lines
 empty     1 line
 bad       1 line
 disorder  0 events earlier than the one before, replayed as they stand
 span      1970-01-01 00:00:01 UTC to 1970-01-01 00:00:02 UTC (1 s)
-keys      2, of which 2 denied at least once (100 %)
+keys      2, of which 2 denied at least once
 admitted  2 (50.0 %)
 denied    2 (50.0 %)
 units     5 offered, 1 admitted (20.0 %)
@@ -172,12 +174,13 @@ func TestTraceOfBadLinesOnlyIsReported(t *testing.T) {
 		t.Errorf("status %d, %s", result.status, result.err)
 	}
 	got := result.out
-	want := `trace     - (jsonl)
+	want := `Warning: no line can be used as jsonl; line 1: key is empty.
+
+trace     - (jsonl)
 limit     gcra:1/1s for each key, on memory://
 events    0 requests in 2 lines
 bad       2 lines
 disorder  0 events earlier than the one before, replayed as they stand
-warning   no line can be used as jsonl; line 1: key is empty
 
 Bad lines
 line  why               what it begins with

@@ -97,7 +97,7 @@ func TestSimPrintsWhatItWouldRun(t *testing.T) {
 	if got := startWith(printed, "sim", "-"); got.status != exitOK || got.out != want {
 		t.Errorf("status %d, %s%s", got.status, got.err, difference(got.out, want))
 	}
-	for _, part := range []string{"seed      99\n", "length    45 s\n", "\ngcra          gcra:5/1s ", "\ngcra-2        gcra:5/1s,burst=9 ", "\nfixed-window  fixed-window:7/1s "} {
+	for _, part := range []string{"run       45 s with seed 99 on memory://\n", "\ngcra          gcra:5/1s ", "\ngcra-2        gcra:5/1s,burst=9 ", "\nfixed-window  fixed-window:7/1s "} {
 		if !strings.Contains(want, part) {
 			t.Errorf("no %q in\n%s", part, want)
 		}

@@ -21,6 +21,14 @@
   };
   const moment = (seconds) => new Date(seconds * 1e3).toISOString().replace("T", " ").replace(/(\.000)?Z$/, " UTC");
   const formats = { numbers: digits, powers: digits, durations: duration, lengths: duration, moments: moment };
+  // powersOfTen are where a logarithmic axis has a line and a name, as many as there is room for.
+  const powersOfTen = (u, side, min, max) => {
+    const first = Math.ceil(Math.log10(min) - 1e-9), last = Math.floor(Math.log10(max) + 1e-9);
+    const room = side === 0 ? u.bbox.width / devicePixelRatio / 64 : u.bbox.height / devicePixelRatio / 24;
+    const every = Math.ceil((last - first + 1) / Math.max(room, 2)), all = [];
+    for (let power = first; power <= last; power += every) all.push(10 ** power);
+    return all;
+  };
   const logarithmic = (axis) => axis.scale === "powers" || axis.scale === "lengths";
   const isMoment = (chart) => chart.x.scale === "moments";
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500].flatMap((n) => [n, n * 1e3]).concat([1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800].map((s) => s * 1e6)).sort((a, b) => a - b);
@@ -50,6 +58,7 @@
     stroke: colour("ink"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: of.label, labelSize: 18,
     grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 },
     ...(of.scale === "moments" ? {} : { values: (_, all) => all.map((x) => (x === null ? "" : formats[of.scale](x))) }),
+    ...(logarithmic(of) ? { splits: powersOfTen, filter: (_, all) => all } : {}),
     ...(of.scale === "durations" ? { incrs: steps, space: 90 } : {}), ...(of.scale === "moments" ? { values: clock } : {}), ...more,
   });
 
@@ -116,7 +125,7 @@
         x: { time, distr: logarithmic(chart.x) ? 3 : 1 },
         y: logarithmic(chart.y) ? { distr: 3 } : { range: [0, (most || 1) * 1.05] },
       },
-      axes: [axis(chart.x, {}), axis(chart.y, { size: 64 })],
+      axes: [axis(chart.x, { size: time ? 44 : 30 }), axis(chart.y, { size: 64 })],
       legend: { live: true },
       series: [{ label: chart.x.label, value: (_, x) => (x === null ? "–" : formats[chart.x.scale](x)) }].concat(chart.series.map((s, i) => ({
         label: s.name, stroke: colour(s.colour), width: s.stacked || s.above ? 0 : 1.5, dash: s.dashed ? [6, 4] : undefined, points: { show: false },

@@ -12,10 +12,15 @@ import (
 // Document is the report for people. command makes it again.
 func (r *Replay) Document(command string) *Document {
 	d := &Document{Title: "Replay: " + r.Limit, Command: command}
+	d.Answers = r.Source.answers(&r.Span, r.Keys, LimitCount{Limit: r.Limit, Denied: r.Denied, KeysHit: r.KeysHit})
+	if r.Denied > 0 {
+		most := r.MostDenied[0]
+		d.Answers[0].Text += fmt.Sprintf(" The most are from %s: %s of its %s.", Quoted(most.Key), Digits(most.Denied), Digits(most.Offered))
+	}
 	d.Lead = r.Source.facts(factf("limit", "%s for each %s, on %s", r.Limit, Quoted(r.Key), r.Store), &r.Span)
 	if r.Events > 0 {
 		d.Lead = append(d.Lead,
-			factf("keys", "%s, of which %s denied at least once (%s)", Digits(r.Keys), Digits(r.KeysHit), Percent(r.KeysHit, r.Keys)),
+			factf("keys", "%s, of which %s denied at least once", Digits(r.Keys), Digits(r.KeysHit)),
 			factf("admitted", "%s (%s)", Digits(r.Admitted), Percent(r.Admitted, r.Events)),
 			factf("denied", "%s (%s)", Digits(r.Denied), Percent(r.Denied, r.Events)))
 		if r.UnitsOffered != r.Events {
@@ -45,6 +50,7 @@ func (r *Replay) Document(command string) *Document {
 // Document is the report for people. command makes it again.
 func (r *Comparison) Document(command string) *Document {
 	d := &Document{Title: fmt.Sprintf("Comparison of %d limits", len(r.Limits)), Command: command}
+	d.Answers = r.Source.answers(&r.Span, r.Keys, r.Limits...)
 	d.Lead = r.Source.facts(factf("limits", "for each %s, on %s", Quoted(r.Key), r.Store), &r.Span)
 	s := section{Title: "Side by side", Quiet: true}
 	if r.Events > 0 {
@@ -67,6 +73,27 @@ func (r *Comparison) Document(command string) *Document {
 	return d
 }
 
+// answers are what each limit did, and what of the trace could not be used.
+func (s *Source) answers(span *Span, keys int64, limits ...LimitCount) (all []answer) {
+	for _, l := range limits {
+		switch {
+		case span.Events == 0: // of which the limits say nothing
+		case l.Denied == 0:
+			all = append(all, answer{levelGood, fmt.Sprintf("%s denies none of %s.", l.Limit, Count(span.Events, "request"))})
+		default:
+			all = append(all, answer{levelNote, fmt.Sprintf("%s denies %s of %s (%s), from %s of %s.", l.Limit,
+				Digits(l.Denied), Count(span.Events, "request"), Percent(l.Denied, span.Events), Digits(l.KeysHit), Count(keys, "key"))})
+		}
+	}
+	if span.Events == 0 && s.Misfit == "" {
+		all = append(all, answer{levelBad, "The trace has no request that can be used."})
+	}
+	if s.Misfit != "" {
+		all = append(all, answer{levelBad, "Warning: " + s.Misfit + "."})
+	}
+	return all
+}
+
 func factf(name, format string, args ...any) Fact { return Fact{name, fmt.Sprintf(format, args...)} }
 
 // facts say where a report came from and what was decided.
@@ -85,9 +112,6 @@ func (s *Source) facts(limits Fact, span *Span) []Fact {
 	all = append(all,
 		factf("bad", "%s", Count(s.Bad, "line")),
 		factf("disorder", "%s earlier than the one before, %s", Count(s.OutOfOrder, "event"), order))
-	if s.Misfit != "" {
-		all = append(all, Fact{"warning", s.Misfit})
-	}
 	if span.Events > 0 {
 		first, last := algorithm.Instant(span.FirstMicros).Time(), algorithm.Instant(span.LastMicros).Time()
 		all = append(all, factf("span", "%s to %s (%s)", utcTime(first), utcTime(last), Duration(span.LastMicros-span.FirstMicros)))
@@ -146,13 +170,13 @@ func bar(b Bucket, most int64) string {
 }
 
 func (r *Comparison) limitTable() table {
-	t := table{Title: "Limits", Head: []string{"limit", "admitted", "denied", "share", "keys hit", "share"}}
+	t := table{Title: "Limits", Head: []string{"limit", "admitted", "denied", "of requests", "keys hit"}}
 	units := r.UnitsOffered != r.Events
 	if units {
-		t.Head = append(t.Head, "units admitted", "share")
+		t.Head = append(t.Head, "units admitted", "of units")
 	}
 	for i, l := range r.Limits {
-		row := []cell{word(fmt.Sprintf("%d  %s", i+1, l.Limit)), number(l.Admitted), number(l.Denied), right(Percent(l.Denied, r.Events)), number(l.KeysHit), right(Percent(l.KeysHit, r.Keys))}
+		row := []cell{word(fmt.Sprintf("%d  %s", i+1, l.Limit)), number(l.Admitted), number(l.Denied), right(Percent(l.Denied, r.Events)), number(l.KeysHit)}
 		if units {
 			row = append(row, number(l.UnitsAdmitted), right(Percent(l.UnitsAdmitted, r.UnitsOffered)))
 		}

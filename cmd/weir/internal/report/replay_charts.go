@@ -97,5 +97,5 @@ func (r *Comparison) limitChart() *chart.Chart {
 		bars.Rows = append(bars.Rows, chart.Row{Name: l.Limit, Values: floats(l.Denied, l.Admitted), Label: label})
 		parts = append(parts, l.Limit+" "+label)
 	}
-	return &chart.Chart{Title: "Requests denied", Text: capital(sentence(parts)), Bars: bars}
+	return &chart.Chart{Title: "Requests denied", Text: sentence(parts), Bars: bars}
 }

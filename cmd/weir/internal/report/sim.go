@@ -89,6 +89,7 @@ func (s *Simulation) Document() *Document {
 	if about := s.Results[0].About; about != "" {
 		d.Lead = append(d.Lead, Fact{"about", Visible(about)})
 	}
+	d.Lead = append(d.Lead, s.setup()...)
 	if s.Wrong() != nil {
 		d.Footer = []Fact{{"replay", d.Command}}
 	}
@@ -109,7 +110,7 @@ func (s *Simulation) Document() *Document {
 	d.add(section{
 		Title: "In numbers", Quiet: true,
 		Tables: filled(callers(s.Results), limitTable(limits), trafficTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
-	}, s.setup(), more(s.Results))
+	}, s.text(), more(s.Results))
 	return d
 }
 

@@ -208,27 +208,30 @@ func (s *Simulation) lost(r *result.Result) (all []answer) {
 }
 
 // setup says how the scenario was run, and what of it changes nothing.
-func (s *Simulation) setup() section {
-	first := s.Results[0]
-	facts := []Fact{{"seed", fmt.Sprint(s.Seed)}, {"length", Duration(first.DurationMicros)}, {"store", Quoted(s.Store)}}
-	all := section{Title: "How it was run", Quiet: true, Fold: true}
+func (s *Simulation) setup() (facts []Fact) {
+	facts = []Fact{factf("run", "%s with seed %d on %s", Duration(s.Results[0].DurationMicros), s.Seed, Quoted(s.Store))}
 	if s.Ran == nil {
-		all.Facts = facts
-		return all
+		return facts
 	}
 	nodes, server := s.nodes(), scenario.Complete(s.Ran.Server)
-	facts = append(facts,
-		factf("nodes", "%s, on_failure %s, time-out %s", Digits(nodes.Count), nodes.OnFailure, short(nodes.Timeout)),
-		factf("clock", "of the %s decides", server.Clock))
+	facts = append(facts, factf("nodes", "%s, on_failure %s, time-out %s; the clock of the %s decides",
+		Digits(nodes.Count), nodes.OnFailure, short(nodes.Timeout), server.Clock))
 	if nodes.Skew > 0 || nodes.Drift > 0 {
 		facts = append(facts, factf("skew", "clocks of nodes are off by up to %s and drift by up to %s µs a second", short(nodes.Skew), Digits(nodes.Drift)))
 	}
 	for _, text := range s.ignored() {
 		facts = append(facts, Fact{"ignored", text})
 	}
-	all.Facts = facts
+	return facts
+}
+
+// text is the scenario as it was run, for a page.
+func (s *Simulation) text() (all section) {
+	if s.Ran == nil {
+		return all
+	}
 	if text, err := s.Ran.YAML(); err == nil {
-		all.Lines, all.PageOnly = Visible(string(text)), true
+		all = section{Title: "The scenario", Fold: true, Lines: Visible(string(text)), PageOnly: true}
 	}
 	return all
 }

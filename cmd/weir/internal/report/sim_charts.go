@@ -55,9 +55,8 @@ func (s *Simulation) figures() []section {
 				curves.Figures = append(curves.Figures, figure{arrivalCurve(l), Quoted(r.Limit)})
 			}
 		}
-		if len(r.Fairness.Top) > 0 {
+		if len(r.Fairness.Top) > 1 {
 			clients.Figures = append(clients.Figures, figure{busiest(r), Quoted(r.Limit)})
-			clients.Tables = append(clients.Tables, clientTable(r))
 		}
 	}
 	return []section{worst, times, curves, waits, clients}
@@ -200,7 +199,7 @@ func waiting(results []*result.Result) *chart.Chart {
 			one.Values = append(one.Values, 100*float64(sum)/float64(max(r.Totals.Arrivals, 1)))
 		}
 		lines.Series = append(lines.Series, one)
-		text = append(text, fmt.Sprintf("%s: half of the admitted waited %s, 99 %% %s", Quoted(r.Limit), waited(r, r.Wait.P50Micros), waited(r, r.Wait.P99Micros)))
+		text = append(text, fmt.Sprintf("%s: wait of half %s, of 99 %% %s", Quoted(r.Limit), waited(r, r.Wait.P50Micros), waited(r, r.Wait.P99Micros)))
 		if len(r.Waits) < longest || lines.At != nil {
 			continue
 		}
@@ -215,7 +214,7 @@ func waiting(results []*result.Result) *chart.Chart {
 	if longest < 2 {
 		return nil
 	}
-	return &chart.Chart{Title: "Requests that were admitted within a wait", Text: capital(sentence(text)), Lines: lines}
+	return &chart.Chart{Title: "Requests that were admitted within a wait", Text: sentence(text), Lines: lines}
 }
 
 // busiest is what the busiest clients asked for and got.

@@ -88,7 +88,7 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"gcra 160 in 1\u00a0s, at a limit of 100; 119 is the most without faults",
 		`"name":"1 loss"`, `"name":"2 failover"`, `"name":"3 eviction"`,
 		"Above the most without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175 of 162.",
-		"Gcra: half of the admitted waited none, 99\u00a0% 12.3\u00a0ms",
+		"gcra: wait of half none, of 99\u00a0% 12.3\u00a0ms",
 		"Jain&#39;s index is 0.912 over 50 keys",
 		// Numbered in the order of time, not of the scenario.
 		"<th scope=\"row\" class=\"left\">1 loss</th><td class=\"left\">gcra</td><td>10\u00a0s</td><td>20\u00a0s</td><td>24\u00a0s</td>",

@@ -184,7 +184,13 @@ func more(results []*result.Result) section {
 	for _, r := range results {
 		digests.Rows = append(digests.Rows, []cell{word(Quoted(r.Limit)), number(r.Events), {r.Digest, classHash}})
 	}
-	return section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, told, corners, digests)}
+	all := section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, told, corners, digests)}
+	for _, r := range results {
+		if len(r.Fairness.Top) > 0 {
+			all.Tables = append(all.Tables, clientTable(r))
+		}
+	}
+	return all
 }
 
 // headed is a table of measures with a column for each result.

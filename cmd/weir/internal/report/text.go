@@ -17,15 +17,15 @@ func (d *Document) WriteText(w io.Writer) error {
 
 // text is the document in parts, with an empty line between them.
 func (d *Document) text() (parts []string) {
-	if d.Lead != nil {
-		parts = append(parts, factText(d.Lead))
-	}
 	if d.Answers != nil {
 		answers := ""
 		for _, a := range d.Answers {
 			answers += a.Text + "\n"
 		}
 		parts = append(parts, answers)
+	}
+	if d.Lead != nil {
+		parts = append(parts, factText(d.Lead))
 	}
 	for i := range d.Sections {
 		parts = append(parts, d.Sections[i].text()...)
