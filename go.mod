@@ -13,6 +13,8 @@ require (
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/fsnotify/fsnotify v1.10.1
+	github.com/google/jsonschema-go v0.4.3
 	go.uber.org/goleak v1.3.0
 )
 

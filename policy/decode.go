@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -12,8 +13,13 @@ import (
 // decoder fills a Policy from a document. What a value means is for Compile: the decoder
 // refuses unknown fields and values of another type, and goes on behind them.
 type decoder struct {
-	places map[string]document.Place
+	places map[string]document.Place // of values; of the name where the value is a list or a mapping
+	keys   map[string]document.Place // of names that the user chose
 	errs   []*FieldError
+}
+
+func newDecoder() *decoder {
+	return &decoder{places: map[string]document.Place{}, keys: map[string]document.Place{}}
 }
 
 var (
@@ -75,7 +81,7 @@ func hasPrefix(p, prefix Path) bool {
 func (d *decoder) value(n *document.Node, path Path, v reflect.Value) {
 	switch t := v.Type(); {
 	case t == limitRefType && n.Kind != document.Mapping:
-		d.limit(n, path, v)
+		d.scalar(n, path, v.FieldByName("Spec"))
 	case t == timeType:
 		d.time(n, path, v)
 	case t == conditionsType:
@@ -108,9 +114,22 @@ func (d *decoder) structure(n *document.Node, path Path, v reflect.Value) {
 		}
 		d.note(below, f)
 		d.value(f.Value, below, v.Field(index))
-		if k := f.Value.Kind; known.some[f.Name] && (k == document.Mapping || k == document.List) && v.Field(index).Len() == 0 {
-			d.refuse(f.Value.Place, FieldError{Path: below, Problem: "is empty", Allowed: "left out, or have an entry"})
-		}
+		d.refuseZero(f.Value, below, known.info[f.Name], v.Field(index))
+	}
+}
+
+// refuseZero refuses a zero value that stands in the text: in Go it is the default, but
+// who writes it means something else.
+func (d *decoder) refuseZero(n *document.Node, path Path, info *fieldInfo, v reflect.Value) {
+	switch k := n.Kind; {
+	case info.some && (k == document.Mapping || k == document.List) && v.Len() == 0:
+		d.refuse(n.Place, FieldError{Path: path, Problem: "is empty", Allowed: "left out, or have an entry"})
+	case (info.pattern != "" || info.choices != nil) && k == document.Text && n.Text == "":
+		d.refuse(n.Place, FieldError{Path: path, Problem: "is empty", Allowed: "left out, or have a value"})
+	case v.Type() == limitRefType && k == document.Mapping && len(n.Fields) == 0:
+		d.refuse(n.Place, FieldError{Path: path, Problem: "is empty", Allowed: "a spec, a tier, or both"})
+	case info.max > 0 && k == document.Integer && strings.Trim(n.Text, "-0") == "":
+		d.refuse(n.Place, FieldError{Path: path, Value: n.Text, Allowed: fmt.Sprintf("%d to %d", info.min, info.max)})
 	}
 }
 
@@ -134,9 +153,7 @@ func (d *decoder) names(n *document.Node, path Path, v reflect.Value) {
 	for _, f := range n.Fields {
 		below := path.with(f.Name)
 		d.note(below, f)
-		if v.Type().Elem() == limitRefType { // an error of the limit itself is at its spec
-			d.places[below.String()] = f.Place
-		}
+		d.keys[below.String()] = f.Place
 		element := reflect.New(v.Type().Elem()).Elem()
 		d.value(f.Value, below, element)
 		v.SetMapIndex(reflect.ValueOf(f.Name).Convert(v.Type().Key()), element)
@@ -154,12 +171,6 @@ func (d *decoder) list(n *document.Node, path Path, v reflect.Value) {
 		d.places[below.String()] = item.Place
 		d.value(item, below, v.Index(i))
 	}
-}
-
-// limit reads a limit that is a spec only.
-func (d *decoder) limit(n *document.Node, path Path, v reflect.Value) {
-	d.places[path.with("spec").String()] = n.Place
-	d.scalar(n, path, v.FieldByName("Spec"))
 }
 
 // conditions reads what attributes must be: a value, or a list of values.
@@ -195,11 +206,11 @@ func (d *decoder) conditions(n *document.Node, path Path, v reflect.Value) {
 func (d *decoder) time(n *document.Node, path Path, v reflect.Value) {
 	const allowed = "RFC 3339 with a zone, such as 2026-12-31T00:00:00Z"
 	at, err := time.Parse(time.RFC3339Nano, n.Text)
-	if n.Kind != document.Text || err != nil {
+	if n.Kind != document.Text || err != nil || at.IsZero() { // the zero time means none in Go
 		d.wrongType(n, path, allowed)
 		return
 	}
-	v.Set(reflect.ValueOf(at))
+	v.Set(reflect.ValueOf(at.UTC()))
 }
 
 // scalar reads a text, a number, or a switch.
@@ -209,6 +220,10 @@ func (d *decoder) scalar(n *document.Node, path Path, v reflect.Value) {
 		number := n.Kind == document.Integer && v.Type() == specType // 0 is a limit
 		if n.Kind != document.Text && !number {
 			d.wrongType(n, path, "a text")
+			return
+		}
+		if v.Type() == specType && n.Text == "" {
+			d.refuse(n.Place, FieldError{Path: path, Problem: "is empty", Allowed: "a limit, such as gcra:100/1m"})
 			return
 		}
 		v.SetString(n.Text)

@@ -118,7 +118,7 @@ var table = []structInfo{
 type structFields struct {
 	names []string
 	index map[string]int
-	some  map[string]bool
+	info  map[string]*fieldInfo
 }
 
 var structs sync.Map // structFields by reflect.Type
@@ -127,16 +127,16 @@ func fieldsOf(t reflect.Type) structFields {
 	if known, is := structs.Load(t); is {
 		return known.(structFields)
 	}
-	made := structFields{index: map[string]int{}, some: map[string]bool{}}
+	made := structFields{index: map[string]int{}, info: map[string]*fieldInfo{}}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		made.names = append(made.names, name)
 		made.index[name] = i
 	}
-	for _, s := range table {
-		for _, f := range s.fields {
-			if s.of == t {
-				made.some[f.name] = f.some
+	for i := range table {
+		for j := range table[i].fields {
+			if f := &table[i].fields[j]; table[i].of == t {
+				made.info[f.name] = f
 			}
 		}
 	}

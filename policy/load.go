@@ -47,7 +47,7 @@ func Load(name string, opts *CompileOptions) (*File, error) {
 // in a mapping, and 500,000 values after aliases were followed. Parse does no I/O.
 func Parse(text []byte, opts *CompileOptions) (*File, error) {
 	root, mistakes := document.Parse(text)
-	d := decoder{places: map[string]document.Place{}}
+	d := newDecoder()
 	for _, m := range mistakes {
 		d.errs = append(d.errs, &FieldError{Line: m.Line, Column: m.Column, Problem: m.Message})
 	}
@@ -61,8 +61,11 @@ func Parse(text []byte, opts *CompileOptions) (*File, error) {
 	switch {
 	case errors.As(err, &invalid):
 		for _, e := range invalid.Fields {
+			if _, given := d.places[e.Path.String()]; !given && e.Value == "0" { // a number that is not there
+				e.Value, e.Problem = "", "missing"
+			}
 			if !d.explains(e) {
-				e.Line, e.Column = file.Place(e.Path)
+				d.locate(file, e)
 				d.errs = append(d.errs, e)
 			}
 		}
@@ -77,6 +80,16 @@ func Parse(text []byte, opts *CompileOptions) (*File, error) {
 	}
 	file.Compiled = compiled
 	return file, nil
+}
+
+// locate adds the place to an error of Compile: of a name where that is what is wrong.
+func (d *decoder) locate(f *File, e *FieldError) {
+	e.Line, e.Column = f.Place(e.Path)
+	if n := len(e.Path); n > 0 && e.Path[n-1] == any(e.Value) {
+		if at, is := d.keys[e.Path.String()]; is {
+			e.Line, e.Column = at.Line, at.Column
+		}
+	}
 }
 
 // Place returns line and column, from 1, at which a field stands in the text. A field

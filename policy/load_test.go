@@ -19,7 +19,7 @@ func decoded(t testing.TB, text string) (Policy, []*FieldError) {
 		t.Fatal(mistakes)
 	}
 	var p Policy
-	d := decoder{places: map[string]document.Place{}}
+	d := newDecoder()
 	d.decode(root, &p)
 	return p, d.errs
 }

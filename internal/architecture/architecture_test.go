@@ -73,6 +73,8 @@ var rules = []rule{
 			"github.com/benbjohnson/clock",
 			// The pictures of a simulation in a file of dots.
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
+	// What changes a file is noticed through the operating system, differently on each.
+	{"policy/watch", []string{"policy"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},

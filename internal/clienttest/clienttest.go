@@ -76,6 +76,9 @@ func Run(t *testing.T, lib *Library) {
 		{"cluster", clusterFindsItsKeys},
 		{"store decides", storeDecides},
 		{"lost reply is charged once", lostReplyIsChargedOnce},
+		{"document is written and read", documentIsWrittenAndRead},
+		{"document loses no writer", documentLosesNoWriter},
+		{"document notifies its readers", documentNotifiesItsReaders},
 	} {
 		t.Run(check.name, func(t *testing.T) {
 			t.Parallel()

@@ -38,12 +38,13 @@ func newProgram(text string) *program {
 
 // Programs that all stores share.
 var (
-	kinds        = builtInKinds()
-	batchProgram = newProgram(lua("batch"))
-	readProgram  = newProgram(lua("read"))
-	swapProgram  = newProgram(lua("swap"))
-	testProgram  = newProgram(lua("selftest"))
-	probeProgram = newProgram(lua("probe"))
+	kinds           = builtInKinds()
+	batchProgram    = newProgram(lua("batch"))
+	readProgram     = newProgram(lua("read"))
+	swapProgram     = newProgram(lua("swap"))
+	testProgram     = newProgram(lua("selftest"))
+	probeProgram    = newProgram(lua("probe"))
+	documentProgram = newProgram(lua("document"))
 )
 
 // builtInKind is a built-in kind with the script for one op.
