@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"flag"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -139,10 +139,11 @@ func serverConfig(server *servertest.Server) *conformance.Config {
 			switch {
 			case left == -2:
 			case isLog(slot):
-				for _, entry := range server.Do("LRANGE", at, "0", "-1").([]any) {
-					stored.Text += " " + entry.(string)
+				var elements []string
+				for _, element := range server.Do("LRANGE", at, "0", "-1").([]any) {
+					elements = append(elements, element.(string))
 				}
-				stored.Text = strings.TrimPrefix(stored.Text, " ")
+				stored.Text = loglist.Text(elements)
 			default:
 				stored.Text = server.Do("GET", at).(string)
 			}
@@ -155,7 +156,7 @@ func serverConfig(server *servertest.Server) *conformance.Config {
 			}
 			server.Do("DEL", at)
 			if isLog(slot) {
-				server.Do(append([]string{"RPUSH", at}, strings.Split(text, " ")...)...)
+				server.Do(append([]string{"RPUSH", at}, loglist.Elements(text)...)...)
 			} else {
 				server.Do("SET", at, text)
 			}

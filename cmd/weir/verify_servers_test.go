@@ -64,7 +64,7 @@ func TestVerifyReachesServersInEveryWay(t *testing.T) {
 // verifier is the user that the reference names. He sees neither INFO nor life times.
 var verifier = &servertest.Config{Users: []string{
 	"default off",
-	"ann on >s3cret ~mine:* +evalsha +evalsha_ro +eval +eval_ro +time +get +set +del +llen +lrange +lindex +lset +lpush +rpush +ltrim +pexpire",
+	"ann on >s3cret ~mine:* +evalsha +evalsha_ro +eval +eval_ro +time +get +set +del +llen +lrange +lindex +lset +rpush +ltrim +pexpire",
 	"bob on >s3cret ~mine:* +@all -set",
 }}
 

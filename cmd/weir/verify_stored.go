@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/store"
 )
 
@@ -39,7 +40,7 @@ func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store
 	for _, entry := range entries {
 		words = append(words, fmt.Sprint(entry))
 	}
-	kept.Text = strings.Join(words, " ")
+	kept.Text = loglist.Text(words)
 	return kept, len(words) > 0
 }
 
@@ -49,7 +50,7 @@ func (s *serverSubject) corrupt(t conformance.TB, states store.Store, slot store
 	name := s.nameOf(t, states, slot)
 	commands := [][]string{{"SET", name, text, "PX", life}}
 	if isList(slot) {
-		commands = [][]string{{"DEL", name}, append([]string{"RPUSH", name}, strings.Split(text, " ")...), {"PEXPIRE", name, life}}
+		commands = [][]string{{"DEL", name}, append([]string{"RPUSH", name}, loglist.Elements(text)...), {"PEXPIRE", name, life}}
 	}
 	for _, args := range commands {
 		if _, err := s.ask(args...); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // needed is what docs/guides/servers.md asks for.
-var needed = strings.Fields("evalsha evalsha_ro eval eval_ro time get set del llen lrange lindex lset lpush rpush ltrim pexpire")
+var needed = strings.Fields("evalsha evalsha_ro eval eval_ro time get set del llen lrange lindex lset rpush ltrim pexpire")
 
 // app is a user who may do so much and nothing else, with the keys of the default
 // prefix.

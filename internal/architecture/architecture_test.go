@@ -56,6 +56,7 @@ var rules = []rule{
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
 	{"internal/document", nil, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
 	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
+	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/servertest"}, nil,
 		"what every client must do is asked of the interface, without a library"},
@@ -67,7 +68,7 @@ var rules = []rule{
 		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/loglist"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",

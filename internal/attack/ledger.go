@@ -93,20 +93,21 @@ func (k *key) count(words []string, start int64) (int64, error) {
 	return 0, fmt.Errorf("no count for a state %q of %s: teach it to the ledger", words, k.kind)
 }
 
-// countLog adds up the costs of the entries "at" and "at:cost". A first word "+n" says
-// by how much the costs exceed 1 each, and has to agree.
+// countLog adds up the costs of the entries "at", "at:cost" and "at:cost:sums". The first
+// may end with "+n:place": n is by how much the costs exceed 1 each, and has to agree.
 func countLog(words []string) (sum int64, err error) {
 	var stated, extra int64
 	for i, word := range words {
-		if more, is := strings.CutPrefix(word, "+"); is && i == 0 {
+		if entry, summary, is := strings.Cut(word, "+"); is && i == 0 {
+			word = entry
+			more, _, _ := strings.Cut(summary, ":")
 			if stated, err = strconv.ParseInt(more, 10, 64); err != nil {
 				return 0, err
 			}
-			continue
 		}
 		cost := int64(1)
-		if _, text, has := strings.Cut(word, ":"); has {
-			if cost, err = strconv.ParseInt(text, 10, 64); err != nil {
+		if parts := strings.Split(word, ":"); len(parts) > 1 {
+			if cost, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
 				return 0, err
 			}
 		}

@@ -40,8 +40,9 @@ func TestCountOfStoredStates(t *testing.T) {
 		{algorithm.KindSlidingCounter, "1789000000000000 9", 9},
 		{algorithm.KindSlidingCounter, "1789000000000000 9 1", -1}, // of the window before: not from this run
 		{algorithm.KindSlidingLog, "1790000000000001 1790000000000002", 2},
-		{algorithm.KindSlidingLog, "+4 1790000000000001:4 1790000000000002:2", 6},
-		{algorithm.KindSlidingLog, "+3 1790000000000001:4 1790000000000002:2", -1},
+		{algorithm.KindSlidingLog, "1790000000000001:4+4:16 1790000000000002:2", 6},
+		{algorithm.KindSlidingLog, "1790000000000001+1:14 1790000000000002:2:1 1790000000000003", 4},
+		{algorithm.KindSlidingLog, "1790000000000001:4+3:0 1790000000000002:2", -1},
 		{algorithm.KindSlidingLog, "1790000000000001:4", -1},
 		{algorithm.KindGCRA, "x", -1},
 		{"unknown/1", "1", -1},

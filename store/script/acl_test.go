@@ -18,7 +18,7 @@ import (
 // command has subcommands. A client library may send more at the start of a
 // connection, such as CLIENT SETINFO or CLUSTER SLOTS; that is its affair. INFO is
 // for Check alone, which warns without it.
-const leastCommands = "+evalsha +evalsha_ro +eval +eval_ro +time +get +set +del +llen +lrange +lindex +lset +lpush +rpush +ltrim +pexpire"
+const leastCommands = "+evalsha +evalsha_ro +eval +eval_ro +time +get +set +del +llen +lrange +lindex +lset +rpush +ltrim +pexpire"
 
 // leastUser is the rule of a user with the prefix of the default.
 const leastUser = "app on >secret ~weir:* " + leastCommands

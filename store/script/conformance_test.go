@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
@@ -63,7 +63,7 @@ func (w *wire) corrupt(t conformance.TB, s store.Store, slot store.Slot, text st
 	name := s.(*Store).name(&slot)
 	args := []string{"SET", name, text}
 	if slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog {
-		args = append([]string{"RPUSH", name}, strings.Split(text, " ")...)
+		args = append([]string{"RPUSH", name}, loglist.Elements(text)...)
 	}
 	for _, args := range [][]string{{"DEL", name}, args} {
 		if _, err := w.Do(context.Background(), &Command{Args: args}); err != nil {

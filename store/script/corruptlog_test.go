@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
@@ -18,11 +20,11 @@ import (
 // logUnderTest counts what is younger than a second.
 var logUnderTest = algorithm.Must(algorithm.NewSlidingLog(algorithm.PerSecond(10)))
 
-// setList makes a list of the words of a text.
-func setList(t *testing.T, w *wire, name, text string) {
+// setList makes a list of elements.
+func setList(t *testing.T, w *wire, name string, elements []string) {
 	t.Helper()
 	w.ask(t, "DEL", name)
-	w.ask(t, append([]string{"RPUSH", name}, strings.Split(text, " ")...)...)
+	w.ask(t, append([]string{"RPUSH", name}, elements...)...)
 	w.ask(t, "PEXPIRE", name, "5000000")
 }
 
@@ -36,28 +38,34 @@ func TestCorruptLogsAreReportedAndKept(t *testing.T) {
 		"a", "4500000 a", "a 4500000", "-1", "-0", "00", "04500000", "4500000.0", "4.5e6", "0x5", "+4500000", "4500000:", ":", ":2", "4500000:2:3",
 		"4500000:0", "4500000:1", "4500000:-1", "4500000:01", "4500000:02", "4500000:+2", "4500000:a", "4500000:2.0", "4500000:9007199254740992",
 		"7000000000000001", "4500000 7000000000000001", "7000000000000001:2", "9007199254740992", "9007199254740991", "4500000 9007199254740992",
-		"4600000 4500000", "4500001 4500000", "+1", "+0", "+", "+0 4500000", "+01 4500000:2", "+-1 4500000", "+a 4500000:2", "+1.0 4500000:2",
-		"+ 4500000", "++1 4500000:2", "+9007199254740992 4500000:2", "+1 +1 4500000:2", "4500000:2 +1", "+1 a 4500000:2", "4500000\x00", "\x004500000",
-		"4500000\n", "\xff", strings.Repeat("9", 30), "4500000 " + strings.Repeat("9", 30), "+" + strings.Repeat("9", 30) + " 4500000:2",
+		"4600000 4500000", "4500001 4500000", "4500000 4500000", "+1", "+0", "+", "+:", "+1:0", "4500000+1", "4500000:2+1", "4500000+0", "+1 4500000:2",
+		"+1:0 4500000:2", "4500000:2+01:0", "4500000+-1:0", "4500000:2+a:0", "4500000:2+1.0:0", "4500000:2+:0", "4500000:2++1:0", "4500000:2+1:",
+		"4500000:2+1:00", "4500000:2+1:-1", "4500000:2+1:a", "4500000:2+1:0:0", "4500000:2+1:1048576", "4500000:2+9007199254740992:0", "4500000:2+0:0",
+		"4500000:2+" + strings.Repeat("9", 30) + ":0", "4500000:2+1:" + strings.Repeat("9", 30), "4500000+1:0 4500001:3", "4500000 4500001:2+1:0",
+		"4500000+1:0 4500001:2+1:0", "a+1:0 4500000:2", "4500000+1:0 a", "4500000 4500001:2", "4500000\x00", "\x004500000", "4500000\n", "\xff",
+		strings.Repeat("9", 30), "4500000 " + strings.Repeat("9", 30),
 	}
-	expired := []string{"1 a 4500000", "1 2 3:1 4500000", "1 +2 4500000:2", "1 2 x:2 4500000", "1 2 3 4 5 6 7 8 9 10 11 a 4500000"}
+	expired := []string{"1 a 4500000", "1 2 3:1 4500000", "1 2:2 4500000", "1+1:0 2+1:0 4500000:2", "1+1:0 2 x:2 4500000", "1 2 3 4 5 6 7 8 9 10 11 a 4500000"}
 	full := []string{
-		"4500000 a 4500002 4500003 4500004 4500005 4500006 4500007 4500008 4500009 4500010",
-		"+8 4500000 4500001:1 4500002:9", "4500000 +1 4500002 4500003 4500004 4500005 4500006 4500007 4500008 4500009 4500010 4500011",
+		"4500000 4500001 4500002 4500003 4500004 4500005 4500006 4500007 4500008 a 4500010",
+		"4500000 4500001 4500002 4500003 4500004 4500005 4500006 4500007 4500008 4500009:2 4500010",
+		"4500000+8:0 4500001:1 4500002:9", "4500000+1:0 +1 4500002 4500003 4500004 4500005 4500006 4500007 4500008 4500009 4500010:2",
+		"4500000+10:0 4500001:9",
 	}
 	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
 		w, clock := dialWire(t, server), &manualClock{at: now}
 		s := open(t, w, &Options{Clock: clock})
 		slot := store.Slot{Key: "log", Algorithm: logUnderTest}
 		for _, text := range append(always, expired...) {
-			if !refusedByGo(logUnderTest, text) {
+			elements := strings.Split(text, " ")
+			if !isDamaged(elements) {
 				t.Errorf("%q is a log", text)
 			}
-			setList(t, w, s.name(&slot), text)
+			setList(t, w, s.name(&slot), elements)
 			wantCorrupt(t, w, s, slot, fmt.Sprintf("%.60q", text))
 		}
 		for _, text := range full {
-			setList(t, w, s.name(&slot), text)
+			setList(t, w, s.name(&slot), strings.Split(text, " "))
 			before := untouched(t, w, s.name(&slot))
 			ops := oneOp(slot.Key, logUnderTest)
 			ops[0].Request.Cost = 9
@@ -71,11 +79,18 @@ func TestCorruptLogsAreReportedAndKept(t *testing.T) {
 	})
 }
 
+// isDamaged reports whether elements are not the list of a log from which nothing has
+// left.
+func isDamaged(elements []string) bool {
+	text := loglist.Text(elements)
+	return refusedByGo(logUnderTest, text) || !slices.Equal(loglist.Elements(text), elements)
+}
+
 // randomLog draws the elements of a log, often with one of them damaged.
-func randomLog(r *rand.Rand, now algorithm.Instant) string {
+func randomLog(r *rand.Rand, now algorithm.Instant) []string {
 	var words []string
 	at, extra := int64(now)-r.Int64N(3_000_000), int64(0)
-	for range 1 + r.IntN(20) {
+	for range 1 + r.IntN(40) {
 		at = max(0, at)
 		word := strconv.FormatInt(at, 10)
 		if r.IntN(3) == 0 {
@@ -83,11 +98,12 @@ func randomLog(r *rand.Rand, now algorithm.Instant) string {
 			word, extra = word+":"+strconv.FormatInt(cost, 10), extra+cost-1
 		}
 		words = append(words, word)
-		at += 1 + r.Int64N(300_000)
+		at += 1 + r.Int64N(150_000)
 	}
 	if extra > 0 {
 		words = append([]string{"+" + strconv.FormatInt(extra, 10)}, words...)
 	}
+	words = loglist.Elements(strings.Join(words, " "))
 	switch i := r.IntN(len(words)); r.IntN(6) {
 	case 0, 1:
 		if words[i] = strings.ReplaceAll(mangled(r, words[i]), " ", "_"); words[i] == "" {
@@ -99,10 +115,10 @@ func randomLog(r *rand.Rand, now algorithm.Instant) string {
 	case 3:
 		words = append(words[:i:i], words[i+1:]...)
 		if len(words) == 0 {
-			return "_"
+			return []string{"_"}
 		}
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // TestLogsThatGoAcceptsAreDecidedAsGoDoes: Lua finds no fault with a log that Go reads,
@@ -117,16 +133,17 @@ func TestLogsThatGoAcceptsAreDecidedAsGoDoes(t *testing.T) {
 		name := s.name(&ops[0].Slot)
 		damaged, seen := 0, 0
 		for range fewer(1500) {
-			text := randomLog(r, now)
-			setList(t, w, name, text)
+			elements := randomLog(r, now)
+			text := loglist.Text(elements)
+			setList(t, w, name, elements)
 			before := untouched(t, w, name)
 			ops[0].Request.Cost = r.Int64N(12)
 			_, _, err := s.Apply(context.Background(), ops)
 			changed := untouched(t, w, name) != before
 			if err != nil && (changed || !errors.Is(err, store.ErrCorrupt)) {
-				t.Fatalf("%q: %v; changed: %v", text, err, changed)
+				t.Fatalf("%q: %v; changed: %v", elements, err, changed)
 			}
-			if refusedByGo(logUnderTest, text) {
+			if isDamaged(elements) {
 				damaged++
 				if err != nil {
 					seen++

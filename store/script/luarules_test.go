@@ -9,17 +9,25 @@ import (
 // luaWrites says of every command that scripts may send whether it writes.
 var luaWrites = map[string]bool{
 	"TIME": false, "GET": false, "LLEN": false, "LRANGE": false, "LINDEX": false,
-	"SET": true, "DEL": true, "RPUSH": true, "LPUSH": true, "LSET": true, "LTRIM": true, "PEXPIRE": true,
+	"SET": true, "DEL": true, "RPUSH": true, "LSET": true, "LTRIM": true, "PEXPIRE": true,
 }
 
 // luaGlobals are the globals of the server that scripts may read.
-var luaGlobals = strings.Fields("KEYS ARGV redis math string table tonumber type unpack pcall")
+var luaGlobals = strings.Fields("KEYS ARGV redis math string table tonumber type unpack pcall error")
 
 // luaStrings are expressions that are strings, or that .. refuses, so that .. cannot
 // cut digits off them.
 var luaStrings = map[string]string{
 	"state":     "the text of a state, or false",
-	"shown":     "the instant as it was given, or the words of TIME",
+	"shown":     "the instant as it was given, the words of TIME, or made by format",
+	"element":   "an element of a list",
+	"first":     "an element of a list",
+	"whole":     "an element of a list",
+	"word":      "a word of a state",
+	"stamp":     "digits of a word",
+	"digits":    "digits of a word",
+	"heading":   "digits of a word",
+	"sums":      "made by format",
 	"time[1]":   "a word of TIME",
 	"time[2]":   "a word of TIME",
 	"opened":    "a word of a state, or made by format",
@@ -30,6 +38,7 @@ var luaStrings = map[string]string{
 	"sign":      "a sign",
 	"seconds":   "the instant as it was given, or a word of TIME",
 	"colon":     "a sign, or nothing",
+	"words":     "texts of a list, joined",
 	"why":       "the text of an error",
 	"micros":    "a word of TIME, or nothing",
 	"command":   "the name of a command",

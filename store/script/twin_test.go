@@ -3,11 +3,13 @@ package script
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 	"pgregory.net/rapid"
@@ -63,6 +65,11 @@ func stored(w *wire, name, kind string) string {
 	args := []string{"GET", name}
 	if kind == algorithm.KindSlidingLog {
 		args = []string{"EVAL", "return table.concat(redis.call('LRANGE', KEYS[1], 0, -1), ' ')", "1", name}
+		text, err := w.Do(context.Background(), &Command{Args: args})
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return loglist.Text(strings.Split(text, " "))
 	}
 	text, err := w.Do(context.Background(), &Command{Args: args})
 	if err != nil {

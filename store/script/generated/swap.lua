@@ -11,6 +11,11 @@
 local call = redis.call
 local try = redis.pcall
 
+-- text writes a whole number: tostring and .. cut it to 14 digits.
+local function text(x)
+  return string.format('%.0f', x)
+end
+
 -- get returns the string at key, false where there is none, nil where there is
 -- something else.
 local function get(key)
@@ -21,40 +26,82 @@ local function get(key)
 end
 
 -- load returns the whole state at key as text, false where there is none, nil
--- where there is something else. A list is its elements joined by spaces.
+-- where there is something else. A list is its entries without sums, joined by spaces;
+-- extra, which its first element ends with, comes first where it is not 0.
 local function load(key, layout)
   if layout == 'string' then return get(key) end
   local elements = try('LRANGE', key, 0, -1)
   if not elements.err then
-    return #elements > 0 and table.concat(elements, ' ')
+    if #elements == 0 then return false end
+    local head, heading = string.match(elements[1], '^([^+]*)%+([1-9]?%d*):%d+$')
+    if head then elements[1] = head end
+    for i = 1, #elements do
+      local stamp, digits = string.match(elements[i], '^(%d+):([1-9]%d*):[:%d]*$')
+      if stamp then elements[i] = digits == '1' and stamp or stamp .. ':' .. digits end
+    end
+    local words = table.concat(elements, ' ')
+    return head and heading ~= '0' and '+' .. heading .. ' ' .. words or words
   end
   if string.sub(elements.err, 1, 9) == 'WRONGTYPE' then return nil end
   return call('LRANGE', key, 0, -1)
+end
+
+-- listOf returns the elements of the list that has the state state, with its sums.
+local function listOf(state)
+  local heading, words = string.match(state, '^%+(%d+) (.*)$')
+  local elements, sums = {}, { 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  for word in string.gmatch(words or state, '%S+') do
+    local digits = string.match(word, ':(%d+)$')
+    local index, size, level, last, shown = #elements + 1, 16, 1, 0, ''
+    for i = 1, 9 do sums[i] = sums[i] + (digits or 1) - 1 end
+    while level <= 9 and index % size == 0 do
+      last, shown = sums[level], shown .. ':' .. text(sums[level])
+      sums[level], size, level = 0, size * 4, level + 1
+    end
+    if last > 0 then word = digits and word .. shown or word .. ':1' .. shown end
+    elements[index] = word
+  end
+  if heading then
+    local head = elements[1]
+    elements[1] = head .. '+' .. heading .. ':0'
+  end
+  return elements
 end
 
 for i = 1, #KEYS do
   local state = load(KEYS[i], ARGV[4 * i - 3])
   if (state and '=' .. state or '-') ~= ARGV[4 * i - 2] then return '0' end
 end
+
+-- The server lets its user write everything or nothing: what comes after the first write
+-- is tried before, in a way that changes nothing.
+for i = 1, #KEYS do
+  local key, layout, verb = KEYS[i], ARGV[4 * i - 3], string.sub(ARGV[4 * i - 1], 1, 1)
+  if verb ~= '' then
+    call('SET', key, '', ARGV[4 * i - 2] == '-' and 'XX' or 'NX')
+    call('PEXPIRE', key, '1000', 'NX')
+    if layout == 'list' then call('LTRIM', key, '0', '-1') end
+  end
+end
+for i = 1, #KEYS do
+  local key, layout, px = KEYS[i], ARGV[4 * i - 3], ARGV[4 * i]
+  local verb, next = string.sub(ARGV[4 * i - 1], 1, 1), string.sub(ARGV[4 * i - 1], 2)
+  if verb == '=' and layout == 'list' then
+    local old, elements = call('LLEN', key), listOf(next)
+    for from = 1, #elements, 1000 do
+      call('RPUSH', key, unpack(elements, from, math.min(from + 999, #elements)))
+    end
+    call('PEXPIRE', key, px)
+    if old > 0 then call('LTRIM', key, old, '-1') end
+  end
+end
 for i = 1, #KEYS do
   local key, layout, px = KEYS[i], ARGV[4 * i - 3], ARGV[4 * i]
   local verb, next = string.sub(ARGV[4 * i - 1], 1, 1), string.sub(ARGV[4 * i - 1], 2)
   if verb == '-' then
-    call('DEL', key)
+    call('PEXPIRE', key, '0')
   elseif verb == '=' and layout == 'string' then
     call('SET', key, next, 'PX', px)
-  elseif verb == '=' then
-    call('DEL', key)
-    local elements = {}
-    for element in string.gmatch(next, '%S+') do
-      elements[#elements + 1] = element
-      if #elements == 1000 then
-        call('RPUSH', key, unpack(elements))
-        elements = {}
-      end
-    end
-    if #elements > 0 then call('RPUSH', key, unpack(elements)) end
-    call('PEXPIRE', key, px)
   end
 end
 return '1'

@@ -1,6 +1,11 @@
--- sliding-log/1, a list: "+extra" where there is an entry of a cost above 1, then
--- the entries "at[:cost]", the oldest first. extra is the sum of their cost - 1,
--- so that the units of the whole list are known without reading it.
+-- sliding-log/1, a list of entries "at[:cost[:sum …]]", the oldest first. Where there has
+-- been a cost above 1 since the list was made, the first of them goes on with
+-- "+extra:place": extra is the sum of all cost - 1, so that the units of the whole list
+-- are known without reading it; place is where the entry stands in its blocks. An entry
+-- that is the last of a block of 16 · 4^k, k = 0 … 8, has the sum of cost - 1 of the block,
+-- and of the smaller ones that it ends, so that a unit is found without reading what is
+-- before it. The entry at index i is the last of a block of n where place + i + 1 is a
+-- multiple of n. Where all of its sums are 0 they are left out.
 -- Go: SlidingLog.StepInPlace in algorithm/slidinglog.go.
 --
 -- limit   in units
@@ -17,7 +22,8 @@ if not head then
   if cost > limit then
     verdict = '-'
   elseif cost > 0 then
-    after, life = { at = now, cost = cost, drop = 0, header = 0, extra = cost - 1 }, period
+    after, life = { drop = 0, kept = 0, text = now }, period
+    if cost > 1 then after.text = string.format('%.0f:%.0f', now, cost) .. string.format('+%.0f:%.0f', cost - 1, 0) end
   end
   break
 elseif head.err then -- a string has no err
@@ -26,84 +32,161 @@ elseif head.err then -- a string has no err
 end
 local count = call('LLEN', key)
 
--- Most logs have neither a header nor an entry of a cost above 1.
-local first, extra, oldest, oldest_cost, last, last_cost = 0, 0, 0, 1, 0, 1
+-- Most logs have neither extra nor an entry of a cost above 1.
+local whole, extra, place, oldest, oldest_cost, last, last_cost = head, 0, false, 0, 1, 0, 1
 if #head < 17 and string.find(head, '^[1-9]%d*$') then
   oldest = head + 0
 else
-  if string.sub(head, 1, 1) == '+' then
-    first = 1
-    local digits = string.match(head, '^%+([1-9]%d*)$')
-    if count == 1 or not digits or digits + 0 > 9007199254740991 then return '!' end
-    extra, head = digits + 0, call('LINDEX', key, '1')
+  local element, sum, where = string.match(head, '^([^+]*)%+(%d+):(%d+)$')
+  if element then
+    head, extra, place = element, sum + 0, where + 0
+    if whole ~= head .. string.format('+%.0f:%.0f', extra, place) or extra > 9007199254740991 or place > 1048575 then return '!' end
   end
   --- include entry
   oldest, oldest_cost = entry(head)
-  head = oldest and string.format('%.0f', oldest)
+  if oldest_cost ~= 1 and not place then return '!' end
 end
-local tail = call('LINDEX', key, '-1')
-if #tail < 17 and string.find(tail, '^[1-9]%d*$') then
-  last = tail + 0
+local tail = whole
+if count == 1 then
+  last, last_cost = oldest, oldest_cost
 else
-  --- include entry
-  last, last_cost = entry(tail)
-  tail = last and string.format('%.0f', last)
+  tail = call('LINDEX', key, '-1')
+  if #tail < 17 and string.find(tail, '^[1-9]%d*$') then
+    last = tail + 0
+  else
+    --- include entry
+    last, last_cost = entry(tail)
+    if not place then return '!' end
+  end
 end
-if not (oldest and last) or oldest > last or last > 7000000000000000 then return '!' end
+if not (oldest and last) or oldest > last or count > 1 and oldest == last or last > 7000000000000000 then return '!' end
+if extra < oldest_cost - 1 or extra < last_cost - 1 then return '!' end
 local instant = now
 if last > now then instant = last end
 local cut = instant - period
 
-local begin, left = first, 0 -- the first entry that counts, the units before it
-if oldest <= cut then
-  local second = count > first + 1 and call('LINDEX', key, first == 0 and '1' or '2')
-  if second and #second < 17 and string.find(second, '^[1-9]%d*$') and second + 0 > cut and second + 0 <= last then
-    begin, left = first + 1, oldest_cost
-  else
-    --- include pass
-    begin, left = pass(key, first, count, cut, 0)
-    if not begin then return '!' end
+local begin, left, first = 0, 0, head -- the first entry that counts, and the units before it
+if last <= cut then
+  begin, left = count, count + extra
+  if count > 2 then -- what is dropped without being read is at least no list of somebody else
+    --- include entry
+    local at, cost = entry(call('LINDEX', key, '1'))
+    if not at or at <= oldest or at >= last or cost > 1 and not place then return '!' end
+  end
+elseif oldest <= cut then
+  begin, left, first = 1, oldest_cost, call('LINDEX', key, '1')
+  if not (#first < 17 and string.find(first, '^[1-9]%d*$') and first + 0 > cut and first + 0 <= last) then
+    --- include walk
+    local low, high, at, cost = 0, 1, 0, 1
+    while true do -- up to low entries have left, and from high on they count
+      if high > count - 1 then high = count - 1 end
+      first = call('LINDEX', key, high)
+      at, cost = entry(first)
+      if not at or at <= oldest or at > last or cost > 1 and not place then return '!' end
+      if at > cut then break end
+      low, high = high, high * 2
+    end
+    while high - low > 1 do
+      local middle = floor((low + high) / 2)
+      local element = call('LINDEX', key, middle)
+      at, cost = entry(element)
+      if not at or at <= oldest or at > last or cost > 1 and not place then return '!' end
+      if at > cut then high, first = middle, element else low = middle end
+    end
+    begin, left = high, high
+    if place then
+      left = walk(key, place, 0, begin, 9007199254740991)
+      if not left then return '!' end
+    end
   end
 end
-local units = count - first + extra - left
-if units < 0 or units > 0 and last <= cut then return '!' end -- not in order
-if units > 0 then before = string.format('%.0f ', units) .. tail end
+local units = count + extra - left
+if units < count - begin then return '!' end
+if units > 0 then before = string.format('%.0f %.0f', units, last) end
 if cost == 0 then break end
 if units > limit - cost then
   verdict = '-'
   if cost > limit then break end
   local excess = units - (limit - cost)
-  if begin == first and excess <= oldest_cost then
-    before = before .. ' ' .. head .. string.format(' %.0f', oldest_cost)
-    break
+  local at, through = oldest, oldest_cost
+  if begin > 0 or excess > oldest_cost then
+    --- include walk
+    if place then
+      through, at = walk(key, place, begin, count, excess)
+    else
+      local cost
+      at, cost = entry(call('LINDEX', key, begin + excess - 1))
+      through = cost == 1 and excess
+    end
   end
-  --- include pass
-  local index, through, at = pass(key, begin, count, -1, excess)
-  if not index or through < excess or at <= cut then return '!' end
+  if not (at and through) or through < excess or through > units or at <= cut or at > last then return '!' end
   before = before .. string.format(' %.0f %.0f', at, through)
   break
 end
 
-local dropped, merged = begin - first, nil
-extra = extra - (left - dropped) + cost - 1
-if units > 0 and last == instant then merged, extra = last_cost + cost, extra + 1 end
-after = { at = instant, cost = cost, drop = dropped, header = first, extra = extra, merged = merged }
+-- What is written: text is the new entry, or the last one with more units where tail is
+-- that as it was; head is the first element where that changes, and was the same without
+-- the new entry.
+local kept, index = count - begin, count - begin
+after = { drop = begin, kept = kept, text = instant, first = first }
 life = instant + period - now
+extra = extra - (left - begin)
+local more = extra + cost - 1
+if kept > 0 and last == instant then
+  index, more, cost, after.tail = kept - 1, more + 1, last_cost + cost, tail
+end
+if kept == 0 then
+  if cost > 1 then after.text = string.format('%.0f:%.0f', instant, cost) .. string.format('+%.0f:%.0f', cost - 1, 0) end
+elseif place or cost > 1 then
+  local at = ((place or 0) + begin) % 1048576
+  local sums = ''
+  if index > 14 and (at + index + 1) % 16 == 0 then
+    --- include sums
+    sums = sumsAt(key, begin, at, index, cost - 1)
+    if not sums then return '!' end
+  end
+  local element = string.format('%.0f', instant)
+  if cost > 1 or sums ~= '' then element = element .. string.format(':%.0f', cost) .. sums end
+  after.text = element
+  after.was = begin == 0 and whole or place and first .. string.format('+%.0f:%.0f', extra, at) or first
+  if index == 0 then
+    after.head, after.text, after.tail = element .. string.format('+%.0f:%.0f', more, at), false, false
+  elseif not place or begin > 0 or more ~= extra then
+    after.head = first .. string.format('+%.0f:%.0f', more, at)
+  end
+end
 --- write
-local at, cost, extra = after.at, after.cost, after.extra
-if after.drop > 0 then
-  call('LTRIM', key, after.header + after.drop, '-1')
+local drop, head, done = after.drop, after.head, nil
+if after.kept == 0 then -- a new list must not stay without a time to live
+  if drop == 0 then call('SET', key, '', 'XX') end
+  call('PEXPIRE', key, px)
 end
-if after.header == 1 and after.drop == 0 then
-  call('LSET', key, '0', string.format('+%.0f', extra))
-elseif extra > 0 then
-  call('LPUSH', key, string.format('+%.0f', extra))
+if drop > 0 then
+  if head then call('LSET', key, drop, head) end
+  done = try('LTRIM', key, drop, '-1')
+  if done.err then
+    if head then call('LSET', key, drop, after.first) end
+    return done
+  end
+elseif head then
+  call('LSET', key, '0', head)
 end
-if after.merged then
-  call('LSET', key, '-1', string.format('%.0f:%.0f', at, after.merged))
-elseif cost == 1 then
-  call('RPUSH', key, at)
-else
-  call('RPUSH', key, string.format('%.0f:%.0f', at, cost))
+if after.tail then
+  done = try('LSET', key, '-1', after.text)
+elseif after.text then
+  done = try('RPUSH', key, after.text)
 end
-call('PEXPIRE', key, px)
+local failed = type(done) == 'table' and done.err and done
+if not failed then
+  done = try('PEXPIRE', key, px)
+  failed = type(done) == 'table' and done
+  if failed and after.tail then
+    call('LSET', key, '-1', after.tail)
+  elseif failed and after.text and try('LTRIM', key, '0', '-2').err then
+    return { err = 'ERR an entry stays: neither PEXPIRE nor LTRIM is allowed' }
+  end
+end
+if failed then
+  if head then call('LSET', key, '0', after.was) end
+  return failed
+end

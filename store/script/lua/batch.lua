@@ -80,7 +80,11 @@ end
 local function commit(key, one, after, life)
   local px = floor((life + 999) / 1000) + 1000
   if px < least then px = least end
-  if one.write then return one.write(key, after, px) end
+  if one.write then
+    local failed = one.write(key, after, px)
+    if failed then error(failed) end
+    return
+  end
   if type(after) == 'number' then after = text(after) end
   if not lives[key] then changed[#changed + 1] = key end
   states[key], lives[key] = after ~= '' and after, px
