@@ -120,7 +120,7 @@ func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err err
 	if invalid := store.Validate(ops); invalid != nil {
 		return 0, nil, invalid
 	}
-	if g.mode == FailClosed || ctx.Err() != nil || !isFailure(err) {
+	if g.mode == FailClosed || ctx.Err() != nil || !IsFailure(err) {
 		return 0, nil, err
 	}
 	if g.mode == FailLocal {
@@ -141,7 +141,10 @@ var (
 	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossNode, store.ErrCorrupt, store.ErrClosed}
 )
 
-func isFailure(err error) bool { return isAny(err, failures) && !isAny(err, never) }
+// IsFailure reports whether an error says that a store failed, in the sense of FailureMode:
+// something else may answer for the store. It is for code that has failure modes of its own
+// over a Decider.
+func IsFailure(err error) bool { return isAny(err, failures) && !isAny(err, never) }
 
 func isAny(err error, targets []error) bool {
 	for _, target := range targets {

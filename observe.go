@@ -139,7 +139,7 @@ var contextErrors = []error{context.Canceled, context.DeadlineExceeded}
 // Observe implements Observer.
 func (o *logObserver) Observe(ctx context.Context, seen Observation) {
 	switch {
-	case isAny(seen.Err, contextErrors) && !isFailure(seen.Err): // a caller who went away is no incident
+	case isAny(seen.Err, contextErrors) && !IsFailure(seen.Err): // a caller who went away is no incident
 		o.debug(ctx, seen, seen.Err)
 	case seen.Err != nil:
 		o.write(ctx, &o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)

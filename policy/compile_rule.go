@@ -19,7 +19,8 @@ type rule struct {
 	own         *endpoints // where the rule is found by its attributes; nil if by its endpoints
 	byEndpoint  bool       // limits has one for each pattern
 	limits      []ruleLimit
-	key         int // in Compiled.keys
+	key         int      // in Compiled.keys
+	keyNames    []string // of its attributes, sorted
 	cost        cost
 	onMissing   OnMissing
 	onFailure   OnFailure
@@ -137,6 +138,12 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 	if into.until != 0 && into.from >= into.until {
 		c.refuse(at.with("active", "until"), "", "later than from", "the rule is never active")
 	}
+	for _, name := range append(slices.Clone(r.Key), r.Colocate) {
+		if name != "" && !slices.Contains(into.keyNames, name) {
+			into.keyNames = append(into.keyNames, name)
+		}
+	}
+	slices.Sort(into.keyNames)
 	c.limits(at, r, &into)
 	return into
 }

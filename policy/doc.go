@@ -18,8 +18,8 @@
 //     net/http.ServeMux, and the rules that a request may meet, found without looking at
 //     the others.
 //   - tier.go, resolve.go, key.go, plan.go: from a request to a Plan.
-//   - enforcer.go, verdict.go, shadow.go, failure.go, standing.go, lookup.go: from a
-//     Plan to a Verdict.
+//   - enforcer.go, verdict.go, failure.go, standing.go, lookup.go, stats.go: from a Plan
+//     to a Verdict.
 //   - explain.go: what was looked at, and why.
 //
 // Texts (YAML, JSON) become a Policy in load.go; what watches a file or a server calls

@@ -2,10 +2,14 @@ package policy
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 )
 
@@ -31,51 +35,219 @@ type EnforcerOptions struct {
 	Standings int
 }
 
-// TierLookup is how an application says which tier somebody has.
-type TierLookup struct {
-	// Attributes are whom the tier depends on; 1 or more. A request that lacks one of
-	// them is not looked up.
-	Attributes []string
-	// Lookup returns the name of a tier, or "" where there is none. It gets the values of
-	// the Attributes as the request has them: secrets are not replaced. It must be safe
-	// for concurrent use.
-	Lookup func(ctx context.Context, who Attributes) (tier string, err error)
-	// Life is how long an answer counts. 0 is 60 s. When a look-up fails, an older answer
-	// counts on.
-	Life time.Duration
-	// Entries bounds how many answers are kept. 0 is 10,000.
-	Entries int
-	// Timeout bounds one look-up. 0 is 100 ms.
-	Timeout time.Duration
+// Enforcer decides requests by a policy. It is safe for concurrent use. A decision costs
+// the calls of the decider: one Take for all enforced limits, and one for each limit in
+// shadow.
+type Enforcer struct {
+	decider   weir.Decider
+	policy    atomic.Pointer[Compiled]
+	onFailure OnFailure
+	local     weir.Decider
+	tiers     *tierCache // nil: there is no look-up
+	now       func() time.Time
+	inOrder   bool
+	standings *standings
+	plans     sync.Pool // of *Plan
+	counters  counters
 }
-
-// Enforcer decides requests by a policy. It is safe for concurrent use.
-type Enforcer struct{}
 
 // NewEnforcer returns an Enforcer that asks a decider. The decider should be one that
 // returns errors (weir.FailClosed, the default of a MultiLimiter): the rules say what to
-// answer when the store cannot.
+// answer when the store cannot. A nil decider or policy, and an option outside its bounds,
+// give an error that matches store.ErrInvalid.
 func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer, error) {
-	return nil, errors.New("policy: not built yet")
+	if opts == nil {
+		opts = &EnforcerOptions{}
+	}
+	e := &Enforcer{
+		decider: d, onFailure: opts.OnFailure, local: opts.Local, now: time.Now, inOrder: opts.Sequential,
+		standings: newStandings(opts.Standings),
+	}
+	switch {
+	case d == nil:
+		return nil, refused("decider", "nil", "a decider")
+	case opts.OnFailure != "" && opts.OnFailure != FailClosed && opts.OnFailure != FailOpen && opts.OnFailure != FailLocal:
+		return nil, refused("EnforcerOptions.OnFailure", strconv.Quote(string(opts.OnFailure)), "closed, open or local")
+	case opts.Standings < 0:
+		return nil, refused("EnforcerOptions.Standings", strconv.Itoa(opts.Standings), "0 (10,000) or more")
+	}
+	if e.onFailure == "" {
+		e.onFailure = FailClosed
+	}
+	if opts.Clock != nil {
+		e.now = opts.Clock.Now
+	}
+	if opts.Tiers != nil {
+		tiers, err := newTierCache(opts.Tiers, e.now)
+		if err != nil {
+			return nil, err
+		}
+		e.tiers = tiers
+	}
+	e.plans.New = func() any { return new(Plan) }
+	if _, err := e.Swap(c); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
+
+func refused(field, value, allowed string) error {
+	return &store.InputError{Op: -1, Field: field, Value: value, Allowed: allowed}
+}
+
+// Swap replaces the policy, and returns the one before. A request is decided by one of
+// the two from start to end. States go on: limits are told apart by their names. A policy
+// that needs EnforcerOptions.Local, where there is none, is refused, and the one before
+// stays.
+func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) {
+	if c == nil {
+		return nil, refused("policy", "nil", "what Compile returns")
+	}
+	if e.local == nil {
+		if e.onFailure == FailLocal {
+			return nil, refused("EnforcerOptions.Local", "nil", "a decider, which OnFailure: local asks")
+		}
+		for i := range c.rules {
+			if c.rules[i].onFailure == FailLocal {
+				return nil, refused("EnforcerOptions.Local", "nil", "a decider, which the rule "+c.rules[i].id+" asks with on_failure: local")
+			}
+		}
+	}
+	return e.policy.Swap(c), nil
+}
+
+// Policy returns the policy that decides now.
+func (e *Enforcer) Policy() *Compiled { return e.policy.Load() }
 
 // Decide answers a request: all enforced limits in one Take, all or nothing, and each
 // limit in shadow by itself. A refusal is a Verdict. An error means that there is no
-// decision, and that Verdict.Allowed is false.
+// decision, and that Verdict.Allowed is false: what the decider returned where no
+// OnFailure answers for it, a *CrossNodeError, or a clock that is outside of
+// algorithm.InstantOf.
 func (e *Enforcer) Decide(ctx context.Context, r Request) (Verdict, error) {
-	return Verdict{}, errors.New("policy: not built yet")
+	return e.answer(ctx, &r, e.decider.Take, true)
 }
 
 // Peek returns what Decide would answer now, and changes nothing.
 func (e *Enforcer) Peek(ctx context.Context, r Request) (Verdict, error) {
-	return Verdict{}, errors.New("policy: not built yet")
+	return e.answer(ctx, &r, e.decider.Peek, false)
 }
 
-// Swap replaces the policy, and returns the one before. A request is decided by one of
-// the two from start to end. States go on: limits are told apart by their names.
-func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) {
-	return nil, errors.New("policy: not built yet")
+// ask is Take or Peek of a decider.
+type ask func(ctx context.Context, asks ...weir.Ask) (weir.Result, error)
+
+func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (Verdict, error) {
+	c := e.policy.Load()
+	at, err := algorithm.InstantOf(e.now())
+	if err != nil {
+		return Verdict{Binding: -1, Version: c.version}, fmt.Errorf("policy: clock: %w", err)
+	}
+	p := e.plans.Get().(*Plan)
+	defer e.plans.Put(p)
+	c.resolve(p, r, at, e.lookup(ctx, c, r))
+	v := Verdict{
+		Binding: -1, List: p.List, Entry: p.Entry, Tier: p.Tier, TierSource: p.TierSource, Version: c.version,
+		Allowed: p.List != Denied,
+	}
+	if p.List == Denied {
+		v.RetryAfter, v.Standing = waitUntil(p.Entry.Until, at), Throttled
+	}
+	if len(p.Limits) > 0 {
+		v.Rules = make([]RuleVerdict, len(p.Limits))
+		for i := range p.Limits {
+			v.Rules[i].PlannedLimit = p.Limits[i]
+		}
+		err = e.decide(ctx, &v, at, ask, take)
+	}
+	if take {
+		e.counters.count(p, &v, err)
+	}
+	return v, err
 }
 
-// Policy returns the policy that decides now.
-func (e *Enforcer) Policy() *Compiled { return nil }
+// decide asks the limits of v, and fills in what they answer.
+func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant, ask ask, take bool) error {
+	var shadows sync.WaitGroup
+	blocked := false
+	for i := range v.Rules {
+		r := &v.Rules[i]
+		switch {
+		case r.Action == ActionExempt:
+			r.Allowed = true
+		case r.Action != ActionAsk:
+			r.RetryAfter = waitUntil(r.Until, at)
+			blocked = blocked || r.Enforced
+		case !r.Enforced && !e.inOrder:
+			shadows.Go(func() { decideShadow(ctx, r, ask) })
+		}
+	}
+	var err error
+	if !blocked {
+		err = e.decideEnforced(ctx, v, ask, take)
+	}
+	if e.inOrder {
+		for i := range v.Rules {
+			if r := &v.Rules[i]; r.Action == ActionAsk && !r.Enforced {
+				decideShadow(ctx, r, ask)
+			}
+		}
+	}
+	shadows.Wait()
+	for i := range v.Rules {
+		if r := &v.Rules[i]; r.Decided {
+			r.Standing = e.standings.of(r, at, take)
+		} else if r.Action == ActionBlock || r.Action == ActionMissing {
+			r.Standing = Throttled
+		}
+	}
+	v.summarize(err == nil)
+	return err
+}
+
+// decideEnforced asks all enforced limits, all or nothing.
+func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take bool) error {
+	asks := make([]weir.Ask, 0, len(v.Rules))
+	places := make([]int, 0, len(v.Rules))
+	for i := range v.Rules {
+		if r := &v.Rules[i]; r.Action == ActionAsk && r.Enforced {
+			asks, places = append(asks, r.Limit.ForN(r.Key, r.Cost)), append(places, i)
+		}
+	}
+	if len(asks) == 0 {
+		return nil
+	}
+	result, err := ask(ctx, asks...)
+	if err != nil {
+		result, err = e.fallback(ctx, v, places, asks, err, take)
+	}
+	if err != nil {
+		return err
+	}
+	for i, place := range places {
+		v.Rules[place].set(result.Decisions[i])
+	}
+	v.Delay = result.Delay
+	return nil
+}
+
+// decideShadow asks one limit in shadow.
+func decideShadow(ctx context.Context, r *RuleVerdict, ask ask) {
+	result, err := ask(ctx, r.Limit.ForN(r.Key, r.Cost))
+	if err != nil {
+		r.Err = err
+		return
+	}
+	r.set(result.Decisions[0])
+}
+
+func (r *RuleVerdict) set(d weir.Decision) {
+	r.Decided, r.Allowed, r.Decision, r.RetryAfter = true, d.Allowed, d, d.RetryAfter
+}
+
+// waitUntil is how long something that ends at until denies.
+func waitUntil(until, at algorithm.Instant) time.Duration {
+	if until == 0 {
+		return weir.Never
+	}
+	return time.Duration(until-at) * time.Microsecond
+}

@@ -39,10 +39,58 @@ type Verdict struct {
 	Version string
 }
 
+// summarize fills in what a Verdict says of its Rules together. decided reports whether
+// there was no error.
+func (v *Verdict) summarize(decided bool) {
+	v.Allowed = decided
+	for i := range v.Rules {
+		r := &v.Rules[i]
+		if r.Enforced && r.Action != ActionExempt {
+			v.Allowed = v.Allowed && r.Allowed
+		}
+	}
+	for i := range v.Rules {
+		r := &v.Rules[i]
+		if !r.Enforced || r.Action == ActionExempt {
+			continue
+		}
+		v.Standing = max(v.Standing, r.Standing)
+		if r.Decided && r.Decision.Degraded {
+			v.Degraded, v.Cause = true, r.Decision.Cause
+		}
+		v.bind(i)
+	}
+	if v.Allowed {
+		v.RetryAfter = 0
+	} else {
+		v.Delay = 0
+		if v.Binding >= 0 {
+			v.RetryAfter = v.Rules[v.Binding].RetryAfter
+		}
+	}
+}
+
+// bind makes the enforced limit i the binding one if it matters more.
+func (v *Verdict) bind(i int) {
+	r := &v.Rules[i]
+	if v.Allowed && !r.Decided || !v.Allowed && r.RetryAfter == 0 {
+		return
+	}
+	if v.Binding < 0 {
+		v.Binding = i
+		return
+	}
+	b := &v.Rules[v.Binding]
+	if v.Allowed && r.Decision.Remaining < b.Decision.Remaining || !v.Allowed && r.RetryAfter > b.RetryAfter {
+		v.Binding = i
+	}
+}
+
 // RuleVerdict is the answer of one limit of a rule.
 type RuleVerdict struct {
 	PlannedLimit
-	// Allowed reports whether the limit would let the request pass by itself.
+	// Allowed reports whether the limit would let the request pass by itself; false where
+	// it was not asked, but for ActionExempt.
 	Allowed bool
 	// Decided reports whether the limit was asked: not where the Action is another than
 	// ActionAsk, and not where another limit blocks before any is asked.
