@@ -20,7 +20,7 @@ type traceFlags struct {
 	Store      string   `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
 	Prefix     *string  `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
 	Format     string   `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
-	LogFormat  string   `placeholder:"TEXT" help:"The log_format of nginx or the LogFormat of Apache that the log is written in, as it stands in their configuration."`
+	LogFormat  string   `placeholder:"TEXT" help:"The log_format of nginx, the LogFormat of Apache or the format string of Envoy that the log is written in, as it stands in their configuration."`
 	Envelope   string   `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
 	Key        string   `placeholder:"FIELD" help:"What is the key: ${keys} of an access log line (default host), or a field by its name: a JSON member such as user.id, a CSV column."`
 	TimeColumn string   `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
@@ -188,7 +188,7 @@ func (in *input) usable() error {
 	case found && misfit.Value != "":
 		err = fmt.Errorf("%w: try %s %s", err, flag, misfit.Value)
 	case found && misfit.Option == "log format":
-		err = fmt.Errorf("%w: try %s with the log_format of nginx or the LogFormat of Apache that the log is written in", err, flag)
+		err = fmt.Errorf("%w: try %s with the log_format of nginx, the LogFormat of Apache or the format string of Envoy that the log is written in", err, flag)
 	}
 	return inputError{err}
 }

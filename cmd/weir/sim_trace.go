@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,7 @@ func openRecording(ctx context.Context, files fs.FS, p scenario.Process) (sim.Re
 		return nil, &scenario.Error{Path: "file", Cause: err}
 	}
 	reader, err := trace.Open(untilDone{ctx, file}, &trace.Options{
-		Format: p.Format, Key: cmp.Or(p.KeyColumn, p.Key), Sort: true,
+		Format: p.Format, LogFormat: p.LogFormat, Envelope: p.Envelope, Key: p.Key, Sort: true,
 		TimeColumn: p.TimeColumn, TimeUnit: p.TimeUnit, CostColumn: p.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,8 +88,12 @@ func TestSimOfATraceDecidesAsItsReplay(t *testing.T) {
 		{name: "jsonl/shuffled and packed", text: packed(t, busyTrace(true)), flags: []string{"--sort"}},
 		{name: "combined", text: read(t, sample)},
 		{name: "combined/user agents", text: read(t, sample), fields: ", format: combined, key: user-agent", flags: []string{"--key", "user-agent"}},
+		{name: "combined/a format of its own in syslog", text: "lb1 2026\n" + regexp.MustCompile("(?m)^").ReplaceAllString(strings.TrimSpace(read(t, sample)), "Jan 11 00:00:00 lb1 nginx: "),
+			fields: `, envelope: syslog, key: http_user_agent, log_format: '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'`,
+			flags: []string{"--envelope", "syslog", "--key", "http_user_agent", "--log-format",
+				`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`}},
 		{name: "csv", text: read(t, "../../docs/reference/testdata/tokens.csv"),
-			fields: ", time_column: time, key_column: user, cost_column: tokens",
+			fields: ", time_column: time, key: user, cost_column: tokens",
 			flags:  []string{"--time-column", "time", "--key", "user", "--cost-column", "tokens"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,6 +180,8 @@ func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
 		{process: "{kind: trace, file: ../log}", want: "file ../log is not allowed: must be the name of a file in the same folder or below it"},
 		{process: "{kind: trace, file: below}", want: "is a directory"},
 		{process: "{kind: trace, file: log, format: tsv}", want: `traffic[0].process.format: "tsv" is not one of auto, jsonl, combined`},
+		{process: "{kind: trace, file: log, log_format: '$remote_addr'}", want: "traffic[0].process.log_format: there is no time"},
+		{process: "{kind: trace, file: log, envelope: paper}", want: `traffic[0].process.envelope: "paper" is not one of auto, none, syslog`},
 		{process: "{kind: trace, file: log, key: colour}", want: "3000 lines cannot be used; no line can be used as jsonl; line 1: colour is missing"},
 		{process: "{kind: trace, file: empty, format: clf, key: colour}", want: `s.yaml: scenario: line 4, column 77: traffic[0].process.key: a clf trace has no "colour": must be host, path`},
 		{process: "{kind: trace, file: log, format: jsonl, time_column: t}", want: "traffic[0].process.time_column: jsonl has no columns to choose: must be left out"},

@@ -36,8 +36,8 @@
 //     mean rate, by thinning (Lewis & Shedler 1979).
 //   - counts: counts or file, step [1m], repeat [false]. Requests per step, as from
 //     the log of a real server; a Poisson process within each step.
-//   - trace: file, speed [1], format, key, time_column, time_unit, key_column,
-//     cost_column. Requests that were recorded, the first at time 0, with their keys
+//   - trace: file, speed [1], format, log_format, envelope, key, time_column,
+//     time_unit, cost_column. Requests that were recorded, the first at time 0, with their keys
 //     and costs unless the traffic names others.
 //   - boundary: limit, delta [1ms], every [2]. Attacks a fixed window: N requests in
 //     the last delta of a window and N in the first of the next, at every second edge,

@@ -90,14 +90,15 @@ type Process struct {
 	Repeat bool          `yaml:"repeat,omitempty" kinds:"counts"`
 
 	// Speed is how much faster than recorded a trace comes, 0.001 to 1000 [1].
-	// Format and the columns say how to read it; the opener of traces knows which are
-	// allowed. Key is the part of an access log line that is the key.
+	// Format, LogFormat, Envelope and the columns say how to read it, and Key which
+	// field is the key; the opener of traces knows which are allowed.
 	Speed      Decimal `yaml:"speed,omitempty" rule:"0.001..1000" kinds:"trace=1"`
 	Format     string  `yaml:"format,omitempty" kinds:"trace"`
+	LogFormat  string  `yaml:"log_format,omitempty" kinds:"trace"`
+	Envelope   string  `yaml:"envelope,omitempty" kinds:"trace"`
 	Key        string  `yaml:"key,omitempty" kinds:"trace"`
 	TimeColumn string  `yaml:"time_column,omitempty" kinds:"trace"`
 	TimeUnit   string  `yaml:"time_unit,omitempty" kinds:"trace"`
-	KeyColumn  string  `yaml:"key_column,omitempty" kinds:"trace"`
 	CostColumn string  `yaml:"cost_column,omitempty" kinds:"trace"`
 
 	// Limit is the limit under attack: units, and the length of the window.

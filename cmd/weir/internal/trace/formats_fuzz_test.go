@@ -163,6 +163,7 @@ func FuzzLogFormat(f *testing.F) {
 	f.Add(`%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"`, combined)
 	f.Add(`$msec|$remote_addr`, "1.5|192.0.2.1")
 	f.Add(`$user[$time_local]$remote_addr`, "")
+	f.Add(envoyString, envoyDefault)
 	f.Fuzz(func(t *testing.T, template, line string) {
 		if template == "" {
 			return // which asks for none

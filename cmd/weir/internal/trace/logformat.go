@@ -9,8 +9,7 @@ import (
 // customName is the name of the format that Options.LogFormat describes.
 const customName = "log-format"
 
-// fieldRoles are the fields of a log_format or LogFormat that make an event, by the names of nginx and of apacheFields. The first that
-// is there counts.
+// The fields of a template that make an event, by the names of nginx, of apacheFields and of fromEnvoy. The first that is there counts.
 var (
 	timeFields = []struct {
 		name string
@@ -18,9 +17,10 @@ var (
 		took string // which is in seconds, and exact enough to be subtracted
 	}{
 		{"msec", seconds, "request_time"}, {"sec", seconds, ""}, {"millisec", decimal(3, "milliseconds"), ""}, {"usec", decimal(0, "microseconds"), ""},
-		{"timestamp", stampOr(seconds), ""}, {"time_iso8601", stamp, ""}, {"time_local", date, ""}, {"time", date, ""},
+		{"timestamp", stampOr(seconds), ""}, {"start_time", stamp, ""}, {"time_iso8601", stamp, ""}, {"time_local", date, ""}, {"time", date, ""},
 	}
 	hostFields   = []string{"remote_addr", "host", "client_ip", "c_ip", "client"}
+	envoyHosts   = []string{"x_forwarded_for", "downstream_remote_address", "downstream_remote_address_without_port"}
 	targetFields = []struct {
 		name string
 		form part
@@ -42,20 +42,26 @@ var (
 	nginxPieces     = regexp.MustCompile(`'\s*'`)
 )
 
-// logFormat returns the format of a log_format of nginx ($remote_addr …) or a LogFormat of Apache (%h …), as it stands in their
-// configuration.
+// logFormat returns the format of a log_format of nginx ($remote_addr …), a LogFormat of Apache (%h …) or a format string of Envoy
+// (%START_TIME% …), as it stands in their configuration.
 func logFormat(o *Options) (*format, error) {
-	template := strings.NewReplacer(`\"`, `"`, `\t`, "\t").Replace(strings.TrimSpace(o.LogFormat))
+	template := strings.NewReplacer(`\"`, `"`, `\t`, "\t").Replace(strings.TrimSuffix(strings.TrimSpace(o.LogFormat), `\n`))
 	if strings.HasPrefix(template, "'") {
 		template = strings.Trim(nginxPieces.ReplaceAllString(template, ""), "'")
 	}
-	if !strings.Contains(template, "$") {
-		var err error
-		if template, err = fromApache(template); err != nil {
-			return nil, err
-		}
+	var err error
+	written, isEnvoy := layoutOptions{backslash: true, decode: unescape}, envoyOperator.MatchString(template)
+	switch {
+	case isEnvoy:
+		written = layoutOptions{decode: verbatim}
+		template, err = fromEnvoy(template)
+	case !strings.Contains(template, "$"):
+		template, err = fromApache(template)
 	}
-	l := newLayout(template, layoutOptions{backslash: true, decode: unescape})
+	if err != nil {
+		return nil, err
+	}
+	l := newLayout(template, written)
 	f := &format{name: customName, sorted: true, looks: like("")}
 	f.cutter = func(*Options) cutter { return newLayout(template, l.layoutOptions) }
 	for i := 1; i < len(l.fields); i++ {
@@ -72,9 +78,13 @@ func logFormat(o *Options) (*format, error) {
 		}
 	}
 	if f.time == "" {
-		return nil, optionError("log format: there is no time: must have one of $msec, $time_iso8601, $time_local, %%t")
+		return nil, optionError("log format: there is no time: must have one of $msec, $time_iso8601, $time_local, %%t, %%START_TIME%%")
 	}
-	f.hosts = slices.DeleteFunc(slices.Clone(hostFields), func(name string) bool { return !l.has(name) })
+	f.hosts = hostFields
+	if isEnvoy {
+		f.hosts, f.hostForm = envoyHosts, lastOf
+	}
+	f.hosts = slices.DeleteFunc(slices.Clone(f.hosts), func(name string) bool { return !l.has(name) })
 	for _, t := range targetFields {
 		if f.targets == nil && l.has(t.name) {
 			f.targets, f.pathForm = []string{t.name}, t.form
@@ -89,7 +99,7 @@ func logFormat(o *Options) (*format, error) {
 		f.anyKey = l.fields[0].name
 	}
 	if len(f.hosts) == 0 && (o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath) {
-		return nil, optionError("key: the log format has no $remote_addr, %%h or %%a: must name a field: %s", strings.Join(l.names(), ", "))
+		return nil, optionError("key: the log format has no $remote_addr, %%h, %%a or %%REQ(X-FORWARDED-FOR)%%: must name a field: %s", strings.Join(l.names(), ", "))
 	}
 	return f, nil
 }
@@ -119,3 +129,44 @@ func fromApache(text string) (template string, err error) {
 }
 
 var fieldName = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+var (
+	envoyOperator = regexp.MustCompile(`%([A-Z][A-Z0-9_]+)(?:\(([^)]*)\))?(?::\d+)?%`)
+	envoyRequest  = regexp.MustCompile(`%REQ\(:METHOD\)% %REQ\([^)]*:PATH\)(?::\d+)?% %PROTOCOL%`)
+)
+
+// envoyFields are the operators of Envoy that have a name here. Any other is called by its own name in lower case.
+var envoyFields = map[string]string{
+	"REQ(USER-AGENT)": "user_agent", "REQ(X-FORWARDED-FOR)": "x_forwarded_for", "REQ(X-REQUEST-ID)": "request_id",
+	"REQ(:AUTHORITY)": "authority", "REQ(:METHOD)": "method", "REQ(:PATH)": "request_uri", "REQ(X-ENVOY-ORIGINAL-PATH?:PATH)": "request_uri",
+	"START_TIME": "start_time", "START_TIME(%s)": "sec", "START_TIME(%s.%3f)": "msec", "START_TIME(%s.%6f)": "msec", "START_TIME(%s.%9f)": "msec",
+	"START_TIME(%s%3f)": "millisec", "START_TIME(%s%6f)": "usec", "START_TIME(%Y-%m-%dT%H:%M:%S%z)": "time_iso8601",
+	"START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)": "time_iso8601", "START_TIME(%d/%b/%Y:%H:%M:%S %z)": "time_local",
+}
+
+// fromEnvoy writes a format string with the names of fields. A header of a request has its own name in lower case, one of a response
+// follows "resp.", and what other operators take follows their name and a point.
+func fromEnvoy(text string) (template string, err error) {
+	text = envoyRequest.ReplaceAllString(text, "$${request}")
+	template = envoyOperator.ReplaceAllStringFunc(text, func(operator string) string {
+		parts := envoyOperator.FindStringSubmatch(operator)
+		name, argument := parts[1], parts[2]
+		if argument != "" {
+			name += "(" + argument + ")"
+		}
+		known, is := envoyFields[name]
+		switch {
+		case is:
+			return "${" + known + "}"
+		case parts[1] == "START_TIME":
+			err = optionError("log format: %s is not known", operator)
+			return ""
+		case parts[1] == "REQ":
+			return "${" + strings.ToLower(argument) + "}"
+		case argument != "":
+			return "${" + strings.ToLower(parts[1]+"."+argument) + "}"
+		}
+		return "${" + strings.ToLower(name) + "}"
+	})
+	return template, err
+}

@@ -124,7 +124,15 @@ func TestTraefikLines(t *testing.T) {
 		"1767225600000000 192.0.2.7 1\ncombined: 1 events, 0 bad, 0 no requests")
 }
 
-func TestLogFormatOfNginxAndApache(t *testing.T) {
+// envoyString is the default format string of Envoy.
+const (
+	envoyString = `[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% ` +
+		`%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ` +
+		`"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"\n`
+	envoyDefault = `[2026-01-01T00:00:00.409Z] "GET /api/v1?q HTTP/1.1" 200 - 0 5 3 1 "192.0.2.1, 198.51.100.9" "curl/8" "id" "a.example" "10.0.0.1:80"`
+)
+
+func TestLogFormatOfNginxAndApacheAndEnvoy(t *testing.T) {
 	combinedNginx := "'$remote_addr - $remote_user [$time_local] \"$request\" '\n    '$status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"'"
 	combinedApache := `%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"`
 	for name, c := range map[string]struct {
@@ -153,6 +161,14 @@ func TestLogFormatOfNginxAndApache(t *testing.T) {
 		"apache, header":       {`%a %t "%!200,304{X-Api-Key}i"`, "X-Api-Key", `192.0.2.7 [01/Jan/2026:00:00:00 +0000] "k 1"`, "1767225600000000 k 1 1\n"},
 		"apache, usec":         {`%{usec}t %h %U`, "uri", "1767225600000001 192.0.2.7 /a", "1767225600000001 /a 1\n"},
 		"apache, strftime":     {`%{%Y-%m-%dT%H:%M:%S%z}t %h`, "", "2026-01-01T00:00:00+0000 192.0.2.7", "1767225600000000 192.0.2.7 1\n"},
+		"envoy, default":       {envoyString, "", envoyDefault, "1767225600409000 198.51.100.9 1\n"},
+		"envoy, path":          {envoyString, KeyPath, envoyDefault, "1767225600409000 /api/v1 1\n"},
+		"envoy, agent":         {envoyString, KeyUserAgent, envoyDefault, "1767225600409000 curl/8 1\n"},
+		"envoy, forged":        {envoyString, "", strings.Replace(envoyDefault, "curl/8", `a" "b`, 1), "line 1: " + reasonExtra + "\n"},
+		"envoy, header":        {`%START_TIME(%s.%3f)% "%REQ(X-API-KEY):64%" %DOWNSTREAM_REMOTE_ADDRESS%`, "x-api-key", `1767225600.123 "k\1" 192.0.2.7:5`, "1767225600123000 k\\1 1\n"},
+		"envoy, peer":          {`%START_TIME(%s)% %REQ(X-FORWARDED-FOR)% %DOWNSTREAM_REMOTE_ADDRESS%`, "", `1767225600 - [2001:db8::7]:5`, "1767225600000000 2001:db8::7 1\n"},
+		"envoy, metadata":      {`%START_TIME% %DYNAMIC_METADATA(a:b)% %RESP(X-Q)% %PROTOCOL%`, "dynamic_metadata.a:b", `2026-01-01T00:00:00.000Z k - HTTP/2`, "1767225600000000 k 1\n"},
+		"envoy, path alone":    {`%START_TIME% %REQ(:METHOD)% %REQ(:PATH)% %DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%`, "host+path", `2026-01-01T00:00:00.000Z GET /a?b 192.0.2.7`, "1767225600000000 192.0.2.7 /a 1\n"},
 		"apache, percent":      {`%t 100%% %h`, "", "[01/Jan/2026:00:00:00 +0000] 100% 192.0.2.7", "1767225600000000 192.0.2.7 1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,15 +179,18 @@ func TestLogFormatOfNginxAndApache(t *testing.T) {
 		})
 	}
 	for format, want := range map[string]string{
-		"$remote_addr":                     "log format: there is no time: must have one of $msec",
-		"combined":                         "log format: there is no time",
-		"$time_iso8601$remote_addr":        "log format: nothing stands between time_iso8601 and remote_addr",
-		"$time_iso8601 $x":                 "key: the log format has no $remote_addr, %h or %a: must name a field: time_iso8601, x",
-		"%t %h %y":                         "log format: %y is not known",
-		"%{%s}t %h":                        "log format: %{%s}t is not known",
-		"%t %h %{a b}i":                    "log format: %{a b}i is not known",
-		"%t%h":                             "",
-		"$msec $request_time $remote_addr": "",
+		"$remote_addr":              "log format: there is no time: must have one of $msec",
+		"combined":                  "log format: there is no time",
+		"$time_iso8601$remote_addr": "log format: nothing stands between time_iso8601 and remote_addr",
+		"$time_iso8601 $x":          "key: the log format has no $remote_addr, %h, %a or %REQ(X-FORWARDED-FOR)%: must name a field: time_iso8601, x",
+		"%t %h %y":                  "log format: %y is not known",
+		"%{%s}t %h":                 "log format: %{%s}t is not known",
+		"%t %h %{a b}i":             "log format: %{a b}i is not known",
+		"%START_TIME(%c)% %REQ(X-FORWARDED-FOR)%": "log format: %START_TIME(%c)% is not known",
+		"%REQ(X-FORWARDED-FOR)% %PROTOCOL%":       "log format: there is no time",
+		"%START_TIME% %REQ(X-API-KEY)%":           "key: the log format has no $remote_addr, %h, %a or %REQ(X-FORWARDED-FOR)%: must name a field: start_time, x-api-key",
+		"%t%h":                                    "",
+		"$msec $request_time $remote_addr":        "",
 	} {
 		_, err := Open(strings.NewReader(""), &Options{LogFormat: format})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), "trace: "+want) {

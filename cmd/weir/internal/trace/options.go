@@ -29,7 +29,7 @@ type Options struct {
 	// always sorted.
 	Sort bool
 
-	// LogFormat is a log_format of nginx or a LogFormat of Apache, as it stands in their configuration. Where it is set, Format must be
+	// LogFormat is a log_format of nginx, a LogFormat of Apache or a format string of Envoy, as it stands in their configuration. Where it is set, Format must be
 	// "" or auto.
 	LogFormat string
 
