@@ -34,16 +34,24 @@ func (s *Server) IsPrimary() bool {
 	return s.info("replication", "role:master")
 }
 
-// AwaitPrimary waits until the server is a primary.
+// AwaitPrimary waits until the server is a primary. It tries again after an error: a
+// Sentinel that promotes a server closes the connections of all its clients.
 func (s *Server) AwaitPrimary() {
 	s.tb.Helper()
-	s.await("a primary", s.IsPrimary)
+	s.await("a primary", func() bool {
+		info, err := s.Try("INFO", "replication")
+		return err == nil && hasLine(info, "role:master")
+	})
 }
 
 // info reports whether a section of INFO has a line.
 func (s *Server) info(section, line string) bool {
 	s.tb.Helper()
-	text, _ := s.Do("INFO", section).(string)
+	return hasLine(s.Do("INFO", section), line)
+}
+
+func hasLine(info any, line string) bool {
+	text, _ := info.(string)
 	return slices.Contains(strings.Split(text, "\r\n"), line)
 }
 

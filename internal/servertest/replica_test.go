@@ -30,6 +30,26 @@ func TestReplicaHasTheDataAndIsPromoted(t *testing.T) {
 	})
 }
 
+// TestPrimaryIsAwaitedThroughClosedConnections: a Sentinel closes the connections of a
+// server with the promotion itself.
+func TestPrimaryIsAwaitedThroughClosedConnections(t *testing.T) {
+	Each(t, nil, func(t *testing.T, s *Server) {
+		replica := StartReplica(t, s, nil)
+		promoted := make(chan error, 1)
+		go func() {
+			for range 300 { // each closes its own connection, too: that is no error of the test
+				replica.Try("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
+			}
+			_, err := replica.Try("REPLICAOF", "NO", "ONE")
+			promoted <- err
+		}()
+		replica.AwaitPrimary()
+		if err := <-promoted; err != nil || !replica.IsPrimary() {
+			t.Errorf("promoted: %v", err)
+		}
+	})
+}
+
 func TestSentinelsPromoteTheReplica(t *testing.T) {
 	Each(t, nil, func(t *testing.T, s *Server) {
 		replica := StartReplica(t, s, nil)
