@@ -206,8 +206,8 @@ type Client struct {
 
 // RetryAfter compares the waits that denials named with what happened then.
 type RetryAfter struct {
-	// Told counts denials with a wait.
-	Told int64 `json:"told"`
+	// Denied counts denials with a wait.
+	Denied int64 `json:"denied"`
 	// Kept counts requests that came after the wait, with no other request in between,
 	// and were admitted; Exact counts those that came to the microsecond.
 	Kept  int64 `json:"kept"`

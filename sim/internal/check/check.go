@@ -153,20 +153,20 @@ func (c *Checker) verifyOp(s *Slot, op *store.Op, at int64) {
 	case !o.Allowed:
 		c.verifyDenial(s, at, cost, micros(o.RetryAfter))
 	case !s.lossy && o.Delay != time.Duration(s.model.Delay(at))*time.Microsecond:
-		c.Fail(Outcome, "an admission was told to wait for %v, and %d µs are queued before it", o.Delay, s.model.Delay(at))
+		c.Fail(Outcome, "Delay of an admission is %v, and %d µs are queued before it", o.Delay, s.model.Delay(at))
 	}
 	c.verifyPromise(s, at, cost, o.Allowed)
 }
 
 // verifyDenial checks the wait of a denial and whether it was a false one.
-func (c *Checker) verifyDenial(s *Slot, at, cost, told int64) {
-	if retry := s.model.Retry(at, cost); told != retry {
+func (c *Checker) verifyDenial(s *Slot, at, cost, wait int64) {
+	if retry := s.model.Retry(at, cost); wait != retry {
 		if !s.lossy {
-			c.Fail(Retry, "a cost of %d was told to wait for %d µs, and the limit asks for %d µs", cost, told, retry)
+			c.Fail(Retry, "RetryAfter for a cost of %d is %d µs, and the limit asks for %d µs", cost, wait, retry)
 		}
-		c.Retries.MaxErrorMicros = max(c.Retries.MaxErrorMicros, told-retry, retry-told)
+		c.Retries.MaxErrorMicros = max(c.Retries.MaxErrorMicros, wait-retry, retry-wait)
 	}
-	c.Retries.Told++
+	c.Retries.Denied++
 	if s.falselyDenied(at, c.Epoch+c.Now, cost) {
 		c.Goals[FalseDenial]++
 		s.Limit.Result.FalseDenials++
@@ -187,7 +187,7 @@ func (c *Checker) verifyPromise(s *Slot, at, cost int64, allowed bool) {
 	switch {
 	case at >= s.retryAt && cost <= s.retryCost:
 		if !allowed {
-			c.Fail(Retry, "a cost of %d was denied %d µs after the instant at which %d were told to be admitted, with no request in between",
+			c.Fail(Retry, "a cost of %d was denied %d µs after the end of the RetryAfter of %d, with no request in between",
 				cost, at-s.retryAt, s.retryCost)
 		}
 		c.Retries.Kept++
@@ -197,7 +197,7 @@ func (c *Checker) verifyPromise(s *Slot, at, cost int64, allowed bool) {
 		}
 	case at < s.retryAt && cost >= s.retryCost:
 		if allowed {
-			c.Fail(Retry, "a cost of %d was allowed %d µs before the instant at which %d were told to be admitted",
+			c.Fail(Retry, "a cost of %d was allowed %d µs before the end of the RetryAfter of %d",
 				cost, s.retryAt-at, s.retryCost)
 		}
 		c.Retries.Early++
@@ -216,13 +216,13 @@ func (c *Checker) verifyAfter(s *Slot, op *store.Op, at int64, committed bool) {
 	reset := at + micros(o.ResetAfter)
 	switch fresh := s.freshAt != 0 && at >= s.freshAt; {
 	case fresh && cost <= limit.Capacity && !o.Allowed:
-		c.Fail(Reset, "a cost of %d was denied %d µs after the slot was told to be fresh", cost, at-s.freshAt)
+		c.Fail(Reset, "a cost of %d was denied %d µs after the end of ResetAfter", cost, at-s.freshAt)
 	case fresh && !charged && (o.Remaining != limit.Capacity || o.ResetAfter != 0):
-		c.Fail(Reset, "%d remain and %v to reset %d µs after the slot was told to be fresh", o.Remaining, o.ResetAfter, at-s.freshAt)
+		c.Fail(Reset, "%d remain and ResetAfter is %v, %d µs after the end of an earlier ResetAfter", o.Remaining, o.ResetAfter, at-s.freshAt)
 	case fresh && charged && o.Remaining != limit.Capacity-cost:
-		c.Fail(Reset, "%d remain after a cost of %d, %d µs after the slot was told to be fresh", o.Remaining, cost, at-s.freshAt)
+		c.Fail(Reset, "%d remain after a cost of %d, %d µs after the end of ResetAfter", o.Remaining, cost, at-s.freshAt)
 	case !fresh && s.freshAt != 0 && !charged && reset != s.freshAt:
-		c.Fail(Reset, "a slot that was told to be fresh at %d is told to be at %d, and nothing was charged", s.freshAt, reset)
+		c.Fail(Reset, "ResetAfter ended at %d, and ends at %d although nothing was charged", s.freshAt, reset)
 	}
 	if !s.lossy {
 		if m := s.model; o.Remaining > 0 && !m.Room(at, o.Remaining) || o.Remaining < limit.Capacity && m.Room(at, o.Remaining+1) {

@@ -70,8 +70,8 @@ func (j *Journal) Add(e *result.Event, hash uint64) {
 	}
 }
 
-// mix adds a word to the digest. It is no cryptography: it tells runs apart that differ
-// by mistake.
+// mix adds a word to the digest. It is no cryptography: it finds runs that differ by
+// mistake.
 func (j *Journal) mix(word uint64) {
 	h := (j.digest ^ word) * 0x9E3779B97F4A7C15
 	j.digest = h ^ h>>29

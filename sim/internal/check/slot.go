@@ -58,10 +58,10 @@ type Slot struct {
 	// once more; losses is how often that happened.
 	forgotten, losses int64
 
-	// retryAt is the instant from which a cost of retryCost was told to be admitted, if
-	// nothing else is; 0 is none.
+	// retryAt is the instant at which the RetryAfter of a cost of retryCost ends, while
+	// nothing else is charged; 0 is none.
 	retryAt, retryCost int64
-	// freshAt is the instant at which the slot was told to be fresh; 0 is unknown.
+	// freshAt is the instant at which ResetAfter ends; 0 is unknown.
 	freshAt   int64
 	last      int64 // the latest instant of a decision
 	denied    bool  // the last decision

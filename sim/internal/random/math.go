@@ -18,7 +18,7 @@ func Log(x float64) float64 {
 	}
 	// ln f = 2·artanh(t), t = (f − 1)/(f + 1), |t| < 0.172: the series of artanh.
 	t := (fraction - 1) / (fraction + 1)
-	// It is summed up in pairs, so that a processor can work on several at once.
+	// It is summed up in pairs, so that a processor can work on several concurrently.
 	t2 := float64(t * t)
 	t4 := float64(t2 * t2)
 	t8 := float64(t4 * t4)

@@ -36,7 +36,7 @@ func madeUp() []*result.Result {
 			}},
 			Fairness: result.Fairness{JainMillionths: 912_345, Keys: 50, Top: []result.Client{
 				{Key: "key-1", Attempts: 900, OfferedUnits: 1_000, AdmittedUnits: 400}, {Key: "key-2", Attempts: 80, OfferedUnits: 80, AdmittedUnits: 80}}},
-			RetryAfter: result.RetryAfter{Told: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
+			RetryAfter: result.RetryAfter{Denied: 2_000, Kept: 1_500, Exact: 10, Early: 20, MaxErrorMicros: 1_500},
 			Goals:      []result.Goal{{Name: "reply lost", Count: 12}, {Name: "false denial"}},
 			Expected:   []result.Expected{{Limit: name, Metric: "over_units", Max: &zero, Value: 40}, {Limit: name, Metric: "denied", Min: &five, Value: 2_500, Met: true}},
 		}

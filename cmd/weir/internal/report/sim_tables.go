@@ -175,16 +175,16 @@ func more(results []*result.Result) section {
 	counts(&server, "of them admissions", limits, func(l limitOf) int64 { return l.ExecutedAllowed })
 	counts(&server, "units charged", limits, func(l limitOf) int64 { return l.ExecutedUnits })
 	counts(&server, "keys charged", limits, func(l limitOf) int64 { return l.Keys })
-	told := headed("How good RetryAfter was", results)
-	told.PageOnly = true
-	counts(&told, "told", results, func(r *result.Result) int64 { return r.RetryAfter.Told })
-	counts(&told, "kept, and admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
-	counts(&told, "came back too early, and denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
+	waits := headed("How good RetryAfter was", results)
+	waits.PageOnly = true
+	counts(&waits, "denied with a wait", results, func(r *result.Result) int64 { return r.RetryAfter.Denied })
+	counts(&waits, "kept, and admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
+	counts(&waits, "came back too early, and denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
 	digests := table{Title: "Digests", Head: []string{"limit", "events", "their digest"}}
 	for _, r := range results {
 		digests.Rows = append(digests.Rows, []cell{word(Quoted(r.Limit)), number(r.Events), {r.Digest, classHash}})
 	}
-	all := section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, told, corners, digests)}
+	all := section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, waits, corners, digests)}
 	for _, r := range results {
 		if len(r.Fairness.Top) > 0 {
 			all.Tables = append(all.Tables, clientTable(r))
