@@ -67,7 +67,7 @@ func table(t *testing.T, title string, all []measurement) string {
 func arrivalsOf(t *testing.T, process string, seed uint64, seconds int64) (all []int64) {
 	t.Helper()
 	s := parsed(t, "name: s\nduration: 1s\nlimits: [{name: l, spec: 'gcra:1/1s'}]\ntraffic: [{name: t, process: "+process+"}]\n")
-	stream, err := traffic.NewStream(&s.Traffic[0], traffic.Env{Streams: random.New(seed), Epoch: s.Begin().UnixMicro(), End: seconds * 1_000_000})
+	stream, err := traffic.NewStream(&s.Traffic[0], traffic.Env{Streams: random.New(seed), Epoch: scenario.Complete(*s).Start.UnixMicro(), End: seconds * 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ func (d Decimal) String() string {
 // MarshalText returns String.
 func (d Decimal) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Float returns the number.
-func (d Decimal) Float() float64 { return float64(d) / float64(one) }
+// float returns the number.
+func (d Decimal) float() float64 { return float64(d) / float64(one) }
 
 // Rate is units per length of time, in text "100/1s": 1 to algorithm.MaxUnits per whole
 // µs up to algorithm.MaxPeriod, and at most 1000 per µs. The zero Rate is a rate that was

@@ -170,7 +170,7 @@ func (s *schema) takes(kind string) string {
 }
 
 // Complete returns v, a struct of this package, with the fields that were left out set
-// to their defaults: those of v itself, not those of the structs in it. v must be valid.
+// to their defaults. The structs in v stay as they are. v must be valid.
 func Complete[T any](v T) T {
 	s := schemas[reflect.TypeFor[T]()]
 	if s == nil {
@@ -197,6 +197,13 @@ func (f *field) set(v reflect.Value, text string) {
 		return
 	}
 	v.SetInt(numberOf(v.Type(), text))
+}
+
+// complete sets the default of Start.
+func (s *Scenario) complete() {
+	if s.Start.IsZero() {
+		s.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
 }
 
 // complete sets the default of Delta, which depends on Limit.

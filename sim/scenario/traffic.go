@@ -115,15 +115,6 @@ type Process struct {
 	Offset time.Duration `yaml:"offset,omitempty" rule:"-9600h..9600h" kinds:"drip" draw:"-1ms..1ms"`
 }
 
-// Clients returns the number of clients that send: the sources of pareto, and 1 of
-// every other kind.
-func (p Process) Clients() int64 {
-	if p.Kind != "pareto" {
-		return 1
-	}
-	return Complete(p).Sources
-}
-
 // ClosedLoop is clients that wait for an answer and then think before they ask again:
 // with C callers there are never more than C requests at one time.
 type ClosedLoop struct {

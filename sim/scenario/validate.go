@@ -84,16 +84,8 @@ func (s *Scenario) Validate() error {
 // fields of the process.
 func (p Process) Validate() error { return validate(reflect.ValueOf(&p), "") }
 
-// Begin returns when the scenario starts: the default of Start, where that was left out.
-func (s *Scenario) Begin() time.Time {
-	if s.Start.IsZero() {
-		return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return s.Start
-}
-
 func (s *Scenario) cross(string) error {
-	begin := s.Begin()
+	begin := Complete(*s).Start
 	at, err := algorithm.InstantOf(begin)
 	if err != nil || begin.Nanosecond()%1000 != 0 {
 		return refuse("start", begin.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 on")
@@ -274,7 +266,7 @@ func (p *Process) crossMMPP(path string) error {
 		return refuse(join(path, "cv2"), p.CV2, "from 1.001 to 10000")
 	}
 	if p.gamma() > maxGamma {
-		most := Decimal(math.Floor(maxGamma * (1 - 1/p.CV2.Float()) / 2 * float64(one)))
+		most := Decimal(math.Floor(maxGamma * (1 - 1/p.CV2.float()) / 2 * float64(one)))
 		return refuse(join(path, "lag"), p.Lag, "from 0 to "+most.String()+" with a cv2 of "+p.CV2.String())
 	}
 	return nil
@@ -285,7 +277,7 @@ const maxGamma = 0.9999
 
 // gamma is the factor by which the correlation of two gaps of a fitted mmpp falls with
 // each gap between them.
-func (p *Process) gamma() float64 { return 2 * p.Lag.Float() / (1 - 1/p.CV2.Float()) }
+func (p *Process) gamma() float64 { return 2 * p.Lag.float() / (1 - 1/p.CV2.float()) }
 
 func (p *Process) crossCounts(path string) error {
 	switch {

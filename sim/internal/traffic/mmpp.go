@@ -55,8 +55,8 @@ func newMMPP(p scenario.Process, e env) *mmpp {
 // It has a solution for every c² above 1 and every γ from 0 to below 1: 0 is an
 // interrupted Poisson process, whose gaps are independent.
 func (m *mmpp) fit(p scenario.Process) {
-	c2 := p.CV2.Float()
-	gamma := 2 * p.Lag.Float() / (1 - 1/c2)
+	c2 := float(p.CV2)
+	gamma := 2 * float(p.Lag) / (1 - 1/c2)
 	d := 2 / (c2 + 1)
 	leave := float64((1 - gamma) * d)
 	half := (c2 + gamma) / (c2 + 1)

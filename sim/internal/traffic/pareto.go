@@ -25,7 +25,7 @@ type onOff struct {
 }
 
 func newPareto(p scenario.Process, e env) *pareto {
-	on, off, alpha := float64(micros(p.On)), float64(micros(p.Off)), p.Alpha.Float()
+	on, off, alpha := float64(micros(p.On)), float64(micros(p.Off)), float(p.Alpha)
 	perTurn := perMicro(p.Rate) / float64(p.Sources) * (on + off)
 	shape := (alpha - 1) / alpha // scale ÷ mean
 	s := &pareto{

@@ -121,7 +121,7 @@ func TestGapsHaveTheirShape(t *testing.T) {
 func TestFitHasExactlyTheMomentsAskedFor(t *testing.T) {
 	for _, cv2 := range []scenario.Decimal{1_010_000, 2 * one, 5 * one, 100 * one, 10_000 * one} {
 		for _, part := range []float64{0, 0.01, 0.5, 0.99} {
-			lag := scenario.Decimal(part * (1 - 1/cv2.Float()) / 2 * 1e6)
+			lag := scenario.Decimal(part * (1 - 1/float(cv2)) / 2 * 1e6)
 			p := scenario.Process{Kind: "mmpp", Rate: rate(100, time.Second), CV2: cv2, Lag: lag}
 			if err := p.Validate(); err != nil {
 				t.Fatal(err)
@@ -140,7 +140,7 @@ func TestFitHasExactlyTheMomentsAskedFor(t *testing.T) {
 			joint := dot(phi, apply(inv, apply(inv, [2]float64{m.rate[0] * ones[0], m.rate[1] * ones[1]})))
 			variance := second - mean*mean
 			for _, got := range []struct{ got, want float64 }{
-				{mean, 10_000}, {variance / mean / mean, cv2.Float()}, {1 + (joint-mean*mean)/variance, 1 + lag.Float()},
+				{mean, 10_000}, {variance / mean / mean, float(cv2)}, {1 + (joint-mean*mean)/variance, 1 + float(lag)},
 			} {
 				if math.Abs(got.got-got.want) > 1e-6*got.want {
 					t.Errorf("cv² %v, lag %v: %v, want %v", cv2, lag, got.got, got.want)

@@ -56,7 +56,7 @@ type flash struct {
 
 func newFlash(p scenario.Process, e env) *thinning {
 	base := perMicro(p.Rate)
-	f := &flash{base: base, excess: float64(base * (p.Peak - 1_000_000).Float()), decay: micros(p.Decay)}
+	f := &flash{base: base, excess: float64(base * float(p.Peak-1_000_000)), decay: micros(p.Decay)}
 	f.start = micros(p.At)
 	f.top = f.start + micros(p.Ramp)
 	f.falling = f.top + micros(p.Hold)
@@ -101,7 +101,7 @@ type diurnal struct {
 
 func newDiurnal(p scenario.Process, e env) *thinning {
 	mean := perMicro(p.Rate)
-	d := &diurnal{mean: mean, swing: float64(mean * p.Amplitude.Float()), period: micros(p.Period), phase: micros(p.Phase)}
+	d := &diurnal{mean: mean, swing: float64(mean * float(p.Amplitude)), period: micros(p.Period), phase: micros(p.Phase)}
 	return &thinning{profile: d, draw: e.gaps}
 }
 

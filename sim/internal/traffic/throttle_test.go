@@ -39,7 +39,7 @@ func TestGateSendsKTimesWhatIsAccepted(t *testing.T) {
 				}
 			}
 		}
-		if ratio := sent / accepted; math.Abs(ratio-k.Float()) > 0.05*k.Float() {
+		if ratio := sent / accepted; math.Abs(ratio-float(k)) > 0.05*float(k) {
 			t.Errorf("K %v: %v requests sent for each accepted", k, ratio)
 		}
 	}

@@ -138,6 +138,15 @@ func (s *Stream) Next() (Arrival, bool) {
 	return Arrival{At: at, Key: s.keys.Key(s.client + client), Cost: s.costs.Cost()}, true
 }
 
+// Clients returns the number of clients that send: the sources of pareto, and 1 of every
+// other process.
+func (s *Stream) Clients() int64 {
+	if p, is := s.process.(*pareto); is {
+		return int64(len(p.sources))
+	}
+	return 1
+}
+
 // Err returns why a trace ended early, and nil where it did not.
 func (s *Stream) Err() error {
 	if s.trace == nil {
@@ -147,6 +156,9 @@ func (s *Stream) Err() error {
 }
 
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// float is a decimal as a number, for draws.
+func float(d scenario.Decimal) float64 { return float64(d) / float64(random.Million) }
 
 // perMicro is a rate as a number, for draws.
 func perMicro(r scenario.Rate) float64 { return float64(r.Units) / float64(micros(r.Per)) }

@@ -17,7 +17,7 @@ const zipfOne = 1 << 42
 func zipfWeights(n int64, alpha scenario.Decimal) []int64 {
 	weights := make([]int64, n)
 	for i := range weights {
-		share := random.Exp(-float64(alpha.Float() * random.Log(float64(i+1))))
+		share := random.Exp(-float64(float(alpha) * random.Log(float64(i+1))))
 		weights[i] = int64(float64(zipfOne*share) + 0.5)
 	}
 	return weights

@@ -100,7 +100,7 @@ func (l *load) beginOpen(streams random.Streams) (err error) {
 	if l.stream, err = traffic.NewStream(l.Traffic, env); err != nil {
 		return err
 	}
-	w.clients += l.Process.Clients()
+	w.clients += l.stream.Clients()
 	l.advance()
 	return nil
 }

@@ -103,7 +103,7 @@ func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options) (*wor
 		end: end, together: s.Together,
 		known: make(map[string]*client),
 		Checker: &check.Checker{
-			Epoch: s.Begin().UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
+			Epoch: scenario.Complete(*s).Start.UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
 		},
 	}
 	w.Reading = w.reading
