@@ -198,7 +198,9 @@ func (n *node) receive(c *call) {
 // after it the outcome is unknown.
 func (n *node) expireCaller(g *group) {
 	if !n.batcher.Cancel(&g.batched) {
+		n.batcher.Leave(&g.batched)
 		g.leave(n.world.trueInstant(), errLate)
+		n.flush()
 		return
 	}
 	n.world.Goals[check.LeftUnsent]++

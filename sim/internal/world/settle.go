@@ -16,8 +16,8 @@ const maxPeeked = 1000
 // settle checks liveness: the traffic is over and every fault is healed.
 func (w *world) settle(ctx context.Context) error {
 	for _, n := range w.nodes {
-		if calls, _ := n.batcher.InFlight(); calls+n.batcher.Waiting() > 0 {
-			w.Fail(check.Liveness, "node %d has %d calls in flight, and no message is on its way any more", n.index, calls)
+		if calls, abandoned := n.batcher.InFlight(); calls+abandoned+n.batcher.Waiting() > 0 {
+			w.Fail(check.Liveness, "node %d has %d calls in flight, and no message is on its way any more", n.index, calls+abandoned)
 		}
 	}
 	if busy := len(w.coroutines) - len(w.idle); busy > 0 {
