@@ -47,7 +47,7 @@ func TestSweepingShowsNowhere(t *testing.T) {
 // the same way, and as the golden file has it.
 func TestBuiltins(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: ten scenarios, some seconds")
+		t.Skip("-short: eleven scenarios, some seconds")
 	}
 	const golden = "testdata/digests.golden"
 	var got strings.Builder

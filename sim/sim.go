@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// NewStore makes the store that the server keeps states in: an empty one each
 	// time. It decides at the time of clock, which stands still between calls. A run
-	// makes one, one more for each fail-over and each restart that loses its data, and
+	// makes one for each server, and one more for each fail-over and each restart that
+	// loses its data; it makes as many again where it compares for the rule isolation. It
 	// closes them all. nil is store/memory.
 	NewStore func(clock store.Clock) (store.Store, error)
 

@@ -20,9 +20,11 @@ type Result struct {
 	Digest string `json:"digest"`
 	Events int64  `json:"events"`
 
-	Totals     Counts       `json:"totals"`
-	Limits     []Limit      `json:"limits"`
-	Traffic    []Traffic    `json:"traffic"`
+	Totals  Counts    `json:"totals"`
+	Limits  []Limit   `json:"limits"`
+	Traffic []Traffic `json:"traffic"`
+	// Servers are the requests for keys of each server, where there are several.
+	Servers    []Counts     `json:"servers,omitempty"`
 	Faults     []Fault      `json:"faults,omitempty"`
 	Series     Series       `json:"series"`
 	Wait       Wait         `json:"wait"`
@@ -141,10 +143,12 @@ type Traffic struct {
 // Fault is about the time from when a fault began until its effects were over: a
 // time-to-full after its end, or the end of the scenario.
 type Fault struct {
-	Kind        string `json:"kind"`
-	FromMicros  int64  `json:"from_micros"`
-	ToMicros    int64  `json:"to_micros"`
-	UntilMicros int64  `json:"until_micros"`
+	Kind string `json:"kind"`
+	// Servers are the numbers of the servers that it acts on; nil is all.
+	Servers     []int64 `json:"servers,omitempty"`
+	FromMicros  int64   `json:"from_micros"`
+	ToMicros    int64   `json:"to_micros"`
+	UntilMicros int64   `json:"until_micros"`
 	Counts
 	// OverUnits is the most by which a slot exceeded a limit in that time.
 	OverUnits          int64 `json:"over_units"`

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -22,13 +23,15 @@ func Generate(seed uint64) *Scenario {
 	}
 	g.duration = s.Duration
 	s.Limits = g.limits()
-	s.Together = len(s.Limits) > 1 && g.half()
 	s.Nodes = filled(g, Nodes{})
 	s.Nodes.Count = max(s.Nodes.Count, 1)
 	if g.half() {
 		s.Network = filled(g, Network{})
 	}
 	s.Server = filled(g, Server{})
+	if s.Together = len(s.Limits) > 1 && g.half(); s.Together && slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Groups > 0 }) {
+		s.Server.Count = 0
+	}
 	for _, kind := range append(kindsOf[Process](), "closed") {
 		if kind != "trace" && g.half() {
 			s.Traffic = append(s.Traffic, g.traffic(s, kind))
@@ -43,6 +46,9 @@ func Generate(seed uint64) *Scenario {
 				s.Faults = append(s.Faults, g.fault(s, kind))
 			}
 		}
+	}
+	if s.Server.Count > 1 && g.half() {
+		g.spare(s)
 	}
 	if err := s.Validate(); err != nil {
 		panic(fmt.Sprintf("scenario: seed %d makes an invalid one: %v", seed, err))
@@ -156,6 +162,25 @@ func (g *generator) limits() []Limit {
 	return all
 }
 
+// spare lets no fault of a server act on one of them, and takes away what couples the
+// requests for keys of different servers: else the rule isolation would hardly ever apply.
+func (g *generator) spare(s *Scenario) {
+	spared := g.N(s.Server.Count)
+	other := []int64{(spared + 1) % s.Server.Count}
+	for i := range s.Faults {
+		if f := &s.Faults[i]; f.Kind == "eviction" || slices.Contains(f.Servers, spared) {
+			f.Servers = other
+		}
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		t.Throttle = nil
+		if t.Closed != nil {
+			t.Keys = Keys{}
+		}
+	}
+}
+
 // filled draws the fields of a struct until they are valid together: few draws are not.
 func filled[T any](g *generator, start T) T {
 	for range 1000 {
@@ -192,11 +217,17 @@ func (g *generator) fault(s *Scenario, kind string) Fault {
 	}
 	length := int64(s.Duration / time.Microsecond)
 	f.At = time.Duration(g.N(length)) * time.Microsecond
-	f.For = time.Duration(g.N(2)*g.wide(1, length)) * time.Microsecond
-	one := f
-	one.Nodes = []int64{g.N(s.Nodes.Count)}
-	if g.half() && validate(reflect.ValueOf(&one), "") == nil {
-		return one
+	if length := time.Duration(g.N(2)*g.wide(1, length)) * time.Microsecond; kind != "dead" {
+		f.For = length
 	}
+	some := func(numbers func(*Fault) *[]int64, count int64) {
+		one := f
+		*numbers(&one) = []int64{g.N(max(count, 1))}
+		if g.half() && validate(reflect.ValueOf(&one), "") == nil {
+			f = one
+		}
+	}
+	some(func(f *Fault) *[]int64 { return &f.Nodes }, s.Nodes.Count)
+	some(func(f *Fault) *[]int64 { return &f.Servers }, s.Server.Count)
 	return f
 }

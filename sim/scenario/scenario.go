@@ -104,6 +104,10 @@ type Network struct {
 // Server is the process that keeps the states. It executes one call after the other,
 // each at one instant.
 type Server struct {
+	// Count is the number of servers, up to 16 [1]. A hash spreads the keys over them, and
+	// only requests of one key share a call. With several, limits that are taken together
+	// have no Groups.
+	Count int64 `yaml:"count,omitempty" rule:"1..16 =1" draw:"1..4"`
 	// Clock is the clock that decides: server or node [server]. With node each call
 	// carries the time of the node that sends it.
 	Clock string `yaml:"clock,omitempty" rule:"server|node =server"`
@@ -130,15 +134,23 @@ type Fault struct {
 	//   - clock: at its beginning the clock Of server or of nodes is moved by Step,
 	//     and while it lasts it gains Drift µs a second, or loses where Drift is below
 	//     0. It is not set right afterwards;
-	//   - crash: Nodes are down, and lose their local states.
-	Kind string `yaml:"kind" rule:"partition|loss|duplication|reordering|slow|down|restart|failover|eviction|clock|crash"`
+	//   - crash: Nodes are down, and lose their local states;
+	//   - freeze: the server stands still: what reaches it waits until the end of the
+	//     fault;
+	//   - dead: at its beginning the connections between Nodes and the server die, without
+	//     notice: messages are lost until the first call is given up.
+	//
+	// "The server" is each of Servers.
+	Kind string `yaml:"kind" rule:"partition|loss|duplication|reordering|slow|down|restart|failover|eviction|clock|crash|freeze|dead"`
 	// At is when it begins [0s], before the end of the scenario.
 	At time.Duration `yaml:"at,omitempty" rule:"0s..9600h"`
-	// For is how long it lasts [to the end; 0s for restart, failover and a clock
-	// without Drift].
+	// For is how long it lasts [to the end; 0s for restart, failover and a clock without
+	// Drift]. It is absent for dead.
 	For time.Duration `yaml:"for,omitempty" rule:"0s..9600h"`
 	// Nodes are the numbers of nodes, from 0 [all].
-	Nodes []int64 `yaml:"nodes,omitempty,flow" kinds:"partition loss duplication reordering clock crash"`
+	Nodes []int64 `yaml:"nodes,omitempty,flow" kinds:"partition loss duplication reordering clock crash dead"`
+	// Servers are the numbers of servers, from 0 [all].
+	Servers []int64 `yaml:"servers,omitempty,flow" kinds:"partition loss duplication reordering slow down restart failover eviction clock freeze dead"`
 	// Direction is requests, replies or both [both].
 	Direction string `yaml:"direction,omitempty" rule:"requests|replies|both =both" kinds:"partition loss reordering"`
 	// Rate is a chance from 0 to 1.
@@ -155,11 +167,6 @@ type Fault struct {
 	Step time.Duration `yaml:"step,omitempty" rule:"-24h..24h" kinds:"clock" draw:"-1m..1m"`
 	// Drift is up to 100000 µs a second to either side.
 	Drift int64 `yaml:"drift,omitempty" rule:"-100000..100000" kinds:"clock"`
-}
-
-// Sudden reports whether the fault has no length where For is left out.
-func (f *Fault) Sudden() bool {
-	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "clock" && f.Drift == 0
 }
 
 // Expect is a bound on one number of the result.
@@ -193,9 +200,14 @@ type Expect struct {
 //     time, except for what the faults, the clocks and the failure mode explain;
 //   - local: a node's local store keeps the limit;
 //   - liveness: when all faults are healed and the traffic has ended, nothing is
-//     outstanding, and every slot becomes fresh in time.
+//     outstanding, and every slot becomes fresh in time;
+//   - isolation: with several servers, faults with Servers change no answer for a key of
+//     another server: every request for it ends at the same time and in the same way as
+//     without these faults. It is checked where nothing else couples keys of different
+//     servers: no Throttle, no ClosedLoop whose callers have several keys each or share a
+//     Count, and no eviction of all servers.
 func Rules() []string {
-	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness"}
+	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation"}
 }
 
 // Metrics returns the names of the numbers that an Expect can be about. over_units,

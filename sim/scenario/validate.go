@@ -63,6 +63,9 @@ func (s *Scenario) Validate() error {
 		}
 	}
 	for i, l := range s.Limits {
+		if s.Together && s.Server.Count > 1 && l.Groups > 0 {
+			return refuse(fmt.Sprintf("limits[%d].groups", i), l.Groups, "absent where limits are taken together on several servers")
+		}
 		if earlier := slices.IndexFunc(s.Limits, func(m Limit) bool { return m.Name == l.Name }); earlier < i {
 			return refuse(fmt.Sprintf("limits[%d].name", i), l.Name, "unlike every other")
 		}
@@ -150,6 +153,10 @@ func (f *Fault) cross(path string) error {
 		return refuse(path, "without step and drift", "one of them")
 	case f.Kind == "clock" && f.Of != "nodes" && f.Nodes != nil:
 		return refuse(join(path, "nodes"), f.Nodes, "absent where the clock is the server's")
+	case f.Kind == "dead" && f.For != 0:
+		return refuse(join(path, "for"), f.For, "absent for dead: it lasts until a call is given up")
+	case f.Kind == "clock" && f.Of == "nodes" && f.Servers != nil:
+		return refuse(join(path, "servers"), f.Servers, "absent where the clocks belong to nodes")
 	}
 	return nil
 }
@@ -159,13 +166,15 @@ func (f *Fault) in(s *Scenario, path string) error {
 	if f.At >= s.Duration {
 		return refuse(join(path, "at"), f.At, "before the end of the scenario, "+s.Duration.String())
 	}
-	most := max(s.Nodes.Count, 1) - 1
-	for i, n := range f.Nodes {
-		if n < 0 || n > most {
-			return refuse(fmt.Sprintf("%s.nodes[%d]", path, i), n, fmt.Sprintf("0 to %d", most))
+	within := func(field string, numbers []int64, count int64) error {
+		for i, n := range numbers {
+			if most := max(count, 1) - 1; n < 0 || n > most {
+				return refuse(fmt.Sprintf("%s.%s[%d]", path, field, i), n, fmt.Sprintf("0 to %d", most))
+			}
 		}
+		return nil
 	}
-	return nil
+	return cmp.Or(within("nodes", f.Nodes, s.Nodes.Count), within("servers", f.Servers, s.Server.Count))
 }
 
 func (t *Traffic) cross(path string) error {

@@ -84,7 +84,7 @@ func (c *Checker) measure(s *Slot, cost int64, without bool) (units, bound int64
 	}
 	if units > bound {
 		c.Fail(TrueTime, "%d units more than the limit were admitted in true time, and %d are explained: %d lost, %d admitted without the server, clocks off by %d µs",
-			units, bound, s.trueForgotten, s.without, c.latest-c.earliest)
+			units, bound, s.trueForgotten, s.without, s.clock(c).spread())
 	}
 	return units, bound
 }
@@ -118,7 +118,7 @@ func (c *Checker) Forgotten(s *Slot, units int64) {
 // lengths of time: a state remembers the latest instant, and a state that starts anew
 // does not, so that the whole difference may pass once more, as many times.
 func (c *Checker) clockSlack(s *Slot, times int64) int64 {
-	off := c.latest - c.earliest
+	off := s.clock(c).spread()
 	if off == 0 {
 		return 0
 	}
@@ -126,15 +126,20 @@ func (c *Checker) clockSlack(s *Slot, times int64) int64 {
 	return min(exact.Product(s.Limit.Slack(off), times).Floor(1), most)
 }
 
-// noteClock notes how far the clocks that decide are off.
-func (c *Checker) noteClock(at int64) {
+// noteClock notes how far the clock of a decision is off.
+func (c *Checker) noteClock(k *Clock, at int64) {
 	off := at - c.Epoch - c.Now
-	if c.LastAt == 0 {
-		c.latest, c.earliest = off, off
+	if k.LastAt == 0 {
+		k.latest, k.earliest = off, off
 	}
-	c.latest, c.earliest = max(c.latest, off), min(c.earliest, off)
-	c.LastAt = max(c.LastAt, at)
+	k.latest, k.earliest = max(k.latest, off), min(k.earliest, off)
+	k.LastAt = max(k.LastAt, at)
 }
+
+// spread is by how much readings of the clock were off differently.
+func (k *Clock) spread() int64 { return k.latest - k.earliest }
+
+func (s *Slot) clock(c *Checker) *Clock { return c.Servers[s.Server] }
 
 // Sum returns the result of a limit, and counts the goals that its worst window meets.
 func (c *Checker) Sum(l *Limit) result.Limit {

@@ -25,6 +25,7 @@ const (
 	TrueTime  = "true-time"
 	Local     = "local"
 	Liveness  = "liveness"
+	Isolation = "isolation"
 )
 
 // Checker checks the decisions of one run.
@@ -49,11 +50,17 @@ type Checker struct {
 	// Measure makes the checker measure admissions in true time apart: clocks vary, or
 	// failure modes admit.
 	Measure bool
-	// Reading returns the instant at which the server would decide now.
-	Reading func() int64
+	// Servers are the clocks of decisions, one for each server.
+	Servers []*Clock
+}
+
+// Clock is what the checker knows of the clock of a server's decisions.
+type Clock struct {
+	// Read returns the instant at which the server would decide now.
+	Read func() int64
 
 	LastAt           int64 // the latest instant of a decision
-	latest, earliest int64 // how far the clocks of decisions were ahead
+	latest, earliest int64 // how far the clock was ahead
 }
 
 // Decision is the server's decision of one group.
@@ -83,7 +90,7 @@ func (c *Checker) Verify(d *Decision) {
 	if d.At != d.Given {
 		c.Fail(Outcome, "the store decided at %d while its clock showed %d", d.At, d.Given)
 	}
-	c.noteClock(d.At)
+	c.noteClock(d.Slots[0].clock(c), d.At)
 	all := true
 	for i := range d.Ops {
 		op, s := &d.Ops[i], d.Slots[i]

@@ -72,7 +72,7 @@ func TestSumsOfUnitsStayAtTheLargestNumber(t *testing.T) {
 
 // TestAdmissionsInTrueTimeAreMeasuredApart: no store of a server can violate the rule.
 func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
-	c := &Checker{Epoch: 1_790_000_000_000_000, Measure: true}
+	c := &Checker{Epoch: 1_790_000_000_000_000, Measure: true, Servers: []*Clock{{}}}
 	l, err := NewLimit(0, scenario.Limit{Name: "l", Spec: "gcra:20/1s"}, 1_000_000)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 }
 
 func TestRulesHaveTheirNames(t *testing.T) {
-	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness}
+	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness, Isolation}
 	if !slices.Equal(own, scenario.Rules()) {
 		t.Errorf("%v, and a scenario knows %v", own, scenario.Rules())
 	}

@@ -33,6 +33,9 @@ const (
 	Duplicate
 	Reordered
 	CallGivenUp
+	ConnectionDead
+	Frozen
+	Spared
 	ServerRefused
 	FailoverLost
 	StateForgotten
@@ -71,6 +74,9 @@ var goalNames = [Goals]string{
 	Duplicate:        "request delivered twice",
 	Reordered:        "message overtaken",
 	CallGivenUp:      "call given up",
+	ConnectionDead:   "message lost on a dead connection",
+	Frozen:           "call reached a frozen server",
+	Spared:           "answer of a server while another was faulty",
 	ServerRefused:    "server refused",
 	FailoverLost:     "fail-over lost an admission",
 	StateForgotten:   "state forgotten",

@@ -42,9 +42,10 @@ func NewLimit(index int, l scenario.Limit, duration int64) (*Limit, error) {
 
 // Slot is what the checker knows of one state of the server.
 type Slot struct {
-	Limit *Limit
-	Key   string
-	Hash  uint64
+	Limit  *Limit
+	Key    string
+	Hash   uint64
+	Server int // that has its state
 
 	model model.Model
 	// delivered is charged only with the charges whose answer reached its caller. Where
@@ -96,7 +97,7 @@ func (c *Checker) SlotOf(l *Limit, key string, hash uint64) *Slot {
 }
 
 func (c *Checker) newSlot(l *Limit, key string, hash uint64) *Slot {
-	s := &Slot{Limit: l, Key: key, Hash: hash, model: l.Start(), window: l.curve.back(key), retained: l.retained < maxRetained}
+	s := &Slot{Limit: l, Key: key, Hash: hash, Server: int(hash >> 32 % uint64(len(c.Servers))), model: l.Start(), window: l.curve.back(key), retained: l.retained < maxRetained}
 	l.retained += One(s.retained)
 	if c.Measure {
 		s.trueTime = l.StartTrueTime(c.ClocksVary)
@@ -112,7 +113,7 @@ func (c *Checker) AtRest(s *Slot) bool {
 	if len(s.Limit.Groups) > 0 {
 		return true // it is not the client's own
 	}
-	at := c.Reading()
+	at := s.clock(c).Read()
 	return !s.retained && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
 		(s.trueTime == nil || s.trueTime.Fresh(c.Epoch+c.Now)) && s.window.before(c.Now-s.Limit.Period)
 }
@@ -133,7 +134,7 @@ func (c *Checker) Debt(s *Slot) int64 {
 	case c.ClocksVary:
 		return s.Limit.Capacity
 	}
-	return s.model.Debt(c.Reading())
+	return s.model.Debt(s.clock(c).Read())
 }
 
 // chargeModels charges the models, at an instant of the decision and of true time. What

@@ -45,6 +45,7 @@ func undelivered(ops []store.Op, slots []*check.Slot, at algorithm.Instant, now 
 type call struct {
 	batch.Call[*group]
 	node    *node
+	server  *server
 	life    int   // of the server that received it
 	instant int64 // on the clock of the node, when it was sent
 	done    bool  // the node does not wait for it any more
@@ -60,7 +61,7 @@ type (
 	response  call // at the node
 )
 
-func (d *delivery) happen(w *world)  { w.server.receive((*call)(d)) }
-func (d *duplicate) happen(w *world) { w.server.receiveAgain((*call)(d)) }
-func (e *execution) happen(w *world) { w.server.execute((*call)(e)) }
-func (r *response) happen(*world)    { r.node.receive((*call)(r)) }
+func (d *delivery) happen(*world)  { d.server.receive((*call)(d)) }
+func (d *duplicate) happen(*world) { d.server.receiveAgain((*call)(d)) }
+func (e *execution) happen(*world) { e.server.execute((*call)(e)) }
+func (r *response) happen(*world)  { r.node.receive((*call)(r)) }

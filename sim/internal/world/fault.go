@@ -13,17 +13,18 @@ import (
 // fault is a fault of the scenario in a run.
 type fault struct {
 	scenario.Fault
-	draw   *random.Stream
-	active bool
-	nodes  []*node
-	result result.Fault
+	draws   []*random.Stream // for each server: what one draws does not move another
+	active  bool
+	nodes   []*node
+	servers []*server
+	result  result.Fault
 }
 
 func newFault(w *world, index int) *fault {
-	f := &fault{Fault: scenario.Complete(w.scenario.Faults[index]), draw: w.streams.Stream(fmt.Sprintf("faults/%d", index))}
+	f := &fault{Fault: scenario.Complete(w.scenario.Faults[index])}
 	from := micros(f.At)
 	to := min(from+micros(f.For), w.end)
-	if f.For == 0 && !f.Sudden() {
+	if f.For == 0 && !f.sudden() {
 		to = w.end
 	}
 	for _, n := range w.nodes {
@@ -31,8 +32,19 @@ func newFault(w *world, index int) *fault {
 			f.nodes = append(f.nodes, n)
 		}
 	}
-	f.result = result.Fault{Kind: f.Kind, FromMicros: from, ToMicros: to, UntilMicros: min(to+w.settles, w.end)}
+	for i, s := range w.servers {
+		f.draws = append(f.draws, w.streams.Stream(streamOf(fmt.Sprintf("faults/%d", index), i)))
+		if actsOn(f.Fault, s) {
+			f.servers = append(f.servers, s)
+		}
+	}
+	f.result = result.Fault{Kind: f.Kind, Servers: f.Fault.Servers, FromMicros: from, ToMicros: to, UntilMicros: min(to+w.settles, w.end)}
 	return f
+}
+
+// sudden reports whether the fault has no length where For is left out.
+func (f *fault) sudden() bool {
+	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "dead" || f.Kind == "clock" && f.Fault.Drift == 0
 }
 
 // The actions of a fault.
@@ -80,7 +92,6 @@ func (f *fault) turn(w *world, on bool) error {
 	default: // it acts on messages, or on the server as it answers them
 		w.disturbed += sign
 	}
-	s := w.server
 	switch f.Kind {
 	case "partition":
 		f.eachLink(func(l *link) { l.cut += sign })
@@ -91,9 +102,21 @@ func (f *fault) turn(w *world, on bool) error {
 	case "reordering":
 		f.eachLink(func(l *link) { l.reorder.set(f, on) })
 	case "slow":
-		s.slow += int64(sign) * micros(f.Delay)
+		for _, s := range f.servers {
+			s.slow += int64(sign) * micros(f.Delay)
+		}
 	case "down", "restart", "failover":
-		return f.turnServer(s, on)
+		for _, s := range f.servers {
+			if err := f.turnServer(s, on); err != nil {
+				return err
+			}
+		}
+	case "freeze":
+		for _, s := range f.servers {
+			s.freeze(on)
+		}
+	case "dead": // until a call is given up
+		f.eachConnection(func(c *connection) { c.dead = c.dead || on })
 	case "eviction":
 		if on {
 			w.queue.plan(w.Now, (*eviction)(f))
@@ -130,35 +153,46 @@ func (f *fault) turnServer(s *server, on bool) error {
 	return nil
 }
 
-// eachLink calls do for the links that the fault acts on.
-func (f *fault) eachLink(do func(*link)) {
+// eachConnection calls do for the connections that the fault acts on.
+func (f *fault) eachConnection(do func(*connection)) {
 	for _, n := range f.nodes {
-		if f.Direction != "replies" {
-			do(&n.requests)
-		}
-		if f.Direction != "requests" {
-			do(&n.replies)
+		for _, s := range f.servers {
+			do(n.links[s.index])
 		}
 	}
 }
 
-func (f *fault) turnClocks(w *world, on bool) {
-	clocks := []*clock{&w.server.clock}
-	if f.Of == "nodes" {
-		clocks = nil
-		for _, n := range f.nodes {
-			clocks = append(clocks, &n.clock)
+// eachLink calls do for their directions.
+func (f *fault) eachLink(do func(*link)) {
+	f.eachConnection(func(c *connection) {
+		if f.Direction != "replies" {
+			do(&c.requests)
 		}
-	}
-	for _, c := range clocks {
+		if f.Direction != "requests" {
+			do(&c.replies)
+		}
+	})
+}
+
+func (f *fault) turnClocks(w *world, on bool) {
+	change := func(c *clock) {
 		if on {
-			if c == &w.server.clock && f.Step < 0 && w.server.sweeps {
-				w.server.sweep() // the worst moment to free a state
-			}
 			c.change(w.Now, micros(f.Step), f.Drift)
 		} else {
 			c.change(w.Now, 0, -f.Drift)
 		}
+	}
+	if f.Of == "nodes" {
+		for _, n := range f.nodes {
+			change(&n.clock)
+		}
+		return
+	}
+	for _, s := range f.servers {
+		if on && f.Step < 0 && s.sweeps {
+			s.sweep() // the worst moment to free a state
+		}
+		change(&s.clock)
 	}
 }
 
@@ -169,18 +203,27 @@ func (e *eviction) happen(w *world) {
 	if !e.active {
 		return
 	}
-	if len(w.order) > 0 && w.server.down == 0 {
-		c := w.order[e.draw.N(int64(len(w.order)))]
-		w.act(w.server.evict(c.slots[e.draw.N(int64(len(c.slots)))]))
+	if len(w.order) > 0 {
+		draw := e.draws[0]
+		c := w.order[draw.N(int64(len(w.order)))]
+		s := c.slots[draw.N(int64(len(c.slots)))]
+		if server := w.servers[s.Server]; server.down == 0 && server.frozen == 0 && slices.Contains(e.servers, server) {
+			w.act(server.evict(s))
+		}
 	}
 	w.queue.plan(w.Now+micros(e.Every), e)
 }
 
-// healing ends the faults that are active at the end of the scenario.
+// healing ends the faults that are active at the end of the scenario, and dead connections.
 type healing struct{}
 
 func (healing) happen(w *world) {
 	for _, f := range w.faults {
 		(*ending)(f).happen(w)
+	}
+	for _, n := range w.nodes {
+		for _, c := range n.links {
+			c.dead = false
+		}
 	}
 }

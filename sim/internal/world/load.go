@@ -18,10 +18,10 @@ type load struct {
 	world     *world
 	number    int // in the scenario
 	retry     traffic.Retry
-	retryDraw *random.Stream
-	gate      *traffic.Gate // of an open stream; nil where it has none
+	retryDraw []*random.Stream // one for each server: what one draws does not move another
+	gate      *traffic.Gate    // of an open stream; nil where it has none
 	gateDraw  *random.Stream
-	turn      int64 // requests so far, to spread them over nodes
+	turns     []int64 // attempts at each server so far, to spread them over nodes
 	result    result.Traffic
 
 	// Of an open stream.
@@ -34,9 +34,9 @@ type load struct {
 
 	// Of a closed loop.
 	keys      traffic.Keys
-	costs     traffic.Costs
+	costs     []traffic.Costs // one for each server, as below
 	think     traffic.Delay
-	thinkDraw *random.Stream
+	thinkDraw []*random.Stream
 	stop      int64
 	left      int64
 }
@@ -63,7 +63,11 @@ func newLoad(w *world, number int) *load {
 // begin plans its first requests. Its error is about a file or a trace.
 func (l *load) begin() error {
 	streams := l.world.streams.Under("traffic").Under(l.Name)
-	l.retryDraw, l.gateDraw = streams.Stream("retry"), streams.Stream("throttle")
+	l.gateDraw = streams.Stream("throttle")
+	for i := range l.world.servers {
+		l.retryDraw = append(l.retryDraw, streams.Stream(streamOf("retry", i)))
+	}
+	l.turns = make([]int64, len(l.world.servers))
 	l.retry = traffic.NewRetry(l.Retry)
 	if l.Closed != nil {
 		l.beginClosed(streams)
@@ -172,9 +176,11 @@ func (l *load) happen(w *world) {
 func (l *load) beginClosed(streams random.Streams) {
 	w := l.world
 	l.keys = traffic.NewKeys(l.Keys, streams.Stream("keys"))
-	l.costs = traffic.NewCosts(l.Costs, streams.Stream("costs"))
+	for i := range w.servers {
+		l.costs = append(l.costs, traffic.NewCosts(l.Costs, streams.Stream(streamOf("costs", i))))
+		l.thinkDraw = append(l.thinkDraw, streams.Stream(streamOf("think", i)))
+	}
 	l.think = traffic.NewDelay(l.Closed.Think)
-	l.thinkDraw = streams.Stream("think")
 	l.stop, l.left = w.end, l.Count
 	if l.Stop != 0 {
 		l.stop = min(l.stop, micros(l.Stop))
@@ -184,7 +190,7 @@ func (l *load) beginClosed(streams random.Streams) {
 	}
 	for i := range l.Closed.Callers {
 		c := &caller{load: l, number: w.clients + i, gate: l.newGate()}
-		if begins := micros(l.Start) + l.think(l.thinkDraw); begins < l.stop {
+		if begins := micros(l.Start) + l.think(l.thinkDraw[0]); begins < l.stop {
 			w.queue.plan(begins, c)
 		}
 	}
@@ -206,7 +212,8 @@ func (c *caller) happen(w *world) {
 		return
 	}
 	l.left--
-	c.attempt = attempt{load: l, caller: c, client: w.clientOf(l.keys.Key(c.number)), cost: l.costs.Cost(), first: w.Now}
+	client := w.clientOf(l.keys.Key(c.number))
+	c.attempt = attempt{load: l, caller: c, client: client, cost: l.costs[w.serverOf(client.slots).index].Cost(), first: w.Now}
 	w.arrive(&c.attempt)
 }
 
@@ -237,8 +244,9 @@ func (w *world) try(a *attempt) {
 		return
 	}
 	for range w.nodes {
-		n := w.nodes[l.turn%int64(len(w.nodes))]
-		l.turn++
+		turn := &l.turns[a.client.slots[0].Server]
+		n := w.nodes[*turn%int64(len(w.nodes))]
+		*turn++
 		if n.down == 0 {
 			a.node = n
 			w.noteAttempt(check.Asked, a)
@@ -268,7 +276,7 @@ func (w *world) done(a *attempt, o answer) {
 		return
 	}
 	a.doubt = o.class == unknown
-	wait, again := l.retry.Next(traffic.Failure{Attempt: a.tries, RetryAfter: o.retryAfter, Waited: a.waited}, l.retryDraw)
+	wait, again := l.retry.Next(traffic.Failure{Attempt: a.tries, RetryAfter: o.retryAfter, Waited: a.waited}, l.retryDraw[a.client.slots[0].Server])
 	if again && w.Now+wait < w.end {
 		a.waited = wait
 		w.queue.plan(w.Now+wait, a)
@@ -296,7 +304,7 @@ func (w *world) leave(a *attempt) {
 	a.client.open--
 	if c := a.caller; c != nil {
 		// A microsecond at least, or a caller who never waits would stop the time.
-		if next := w.Now + max(1, c.load.think(c.load.thinkDraw)); next < c.load.stop {
+		if next := w.Now + max(1, c.load.think(c.load.thinkDraw[w.serverOf(a.client.slots).index])); next < c.load.stop {
 			w.queue.plan(next, c)
 		}
 	}

@@ -8,14 +8,24 @@ import (
 	"github.com/weirgo/weir/sim/internal/traffic"
 )
 
-// link is one direction between a node and the server.
+// connection is the way between a node and a server.
+type connection struct {
+	requests, replies link
+	dead              bool // without notice
+	callers           timeouts[*group]
+	calls             timeouts[*call]
+}
+
+// link is one direction of it.
 type link struct {
-	world *world
-	node  int32
-	delay traffic.Delay
-	draw  *random.Stream
-	last  int64 // when the latest message arrives that keeps its place
-	cut   int   // partitions
+	of     *connection
+	world  *world
+	node   int32
+	server int
+	delay  traffic.Delay
+	draw   *random.Stream
+	last   int64 // when the latest message arrives that keeps its place
+	cut    int   // partitions
 	// Faults that act on it now, in their order.
 	loss, repeat, reorder faultList
 }
@@ -27,11 +37,14 @@ func (l *link) send(message, duplicate action) {
 	took := l.delay(l.draw)
 	// All draw, whatever the outcome, so that one fault does not move the draws of
 	// another.
-	lost, late, again := l.loss.chosen(), l.reorder.chosen(), (*fault)(nil)
+	lost, late, again := l.loss.chosen(l.server), l.reorder.chosen(l.server), (*fault)(nil)
 	if duplicate != nil {
-		again = l.repeat.chosen()
+		again = l.repeat.chosen(l.server)
 	}
-	if l.cut > 0 || lost != nil {
+	if l.of.dead {
+		w.Goals[check.ConnectionDead]++
+	}
+	if l.of.dead || l.cut > 0 || lost != nil {
 		w.noteCall(check.Lost, l.node, 0)
 		if duplicate == nil {
 			w.Goals[check.ReplyLost]++
@@ -43,7 +56,7 @@ func (l *link) send(message, duplicate action) {
 	arrives := w.Now + took
 	if late != nil {
 		w.Goals[check.Reordered]++
-		arrives += late.draw.Uniform(1, max(1, micros(late.Delay)))
+		arrives += late.draws[l.server].Uniform(1, max(1, micros(late.Delay)))
 	} else {
 		arrives = max(arrives, l.last)
 		l.last = arrives
@@ -65,10 +78,11 @@ func (l *faultList) set(f *fault, on bool) {
 	}
 }
 
-// chosen draws for each of the faults and returns the first that strikes, or nil.
-func (l faultList) chosen() (hit *fault) {
+// chosen draws for each of the faults and returns the first that strikes a message to or
+// from a server, or nil.
+func (l faultList) chosen(server int) (hit *fault) {
 	for _, f := range l {
-		if f.draw.Millionths(int64(f.Rate)) && hit == nil {
+		if f.draws[server].Millionths(int64(f.Rate)) && hit == nil {
 			hit = f
 		}
 	}

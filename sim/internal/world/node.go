@@ -26,12 +26,9 @@ type node struct {
 	multi   *weir.MultiLimiter // of several
 	local   *localStore        // of the failure mode local; else nil
 
-	limits   batch.Limits
-	batcher  *batch.Batcher[*group]
-	requests link
-	replies  link
-	callers  timeouts[*group]
-	calls    timeouts[*call]
+	limits  batch.Limits
+	batcher *batch.Batcher[*group]
+	links   []*connection // to each server
 }
 
 // Errors of the simulated client.
@@ -51,10 +48,14 @@ func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
 	if w.scenario.Network.Reply != nil {
 		back = traffic.NewDelay(*w.scenario.Network.Reply)
 	}
-	n.requests = link{world: w, node: n.index, delay: delay, draw: w.streams.Stream(name + "/requests")}
-	n.replies = link{world: w, node: n.index, delay: back, draw: w.streams.Stream(name + "/replies")}
-	n.callers = timeouts[*group]{world: w, after: w.timeout, done: func(g *group) bool { return g.answered }, expire: n.expireCaller}
-	n.calls = timeouts[*call]{world: w, after: micros(settings.CallTimeout), done: func(c *call) bool { return c.done }, expire: n.expireCall}
+	for i := range w.servers {
+		c := &connection{}
+		c.requests = link{of: c, world: w, node: n.index, server: i, delay: delay, draw: w.streams.Stream(streamOf(name+"/requests", i))}
+		c.replies = link{of: c, world: w, node: n.index, server: i, delay: back, draw: w.streams.Stream(streamOf(name+"/replies", i))}
+		c.callers = timeouts[*group]{world: w, after: w.timeout, done: func(g *group) bool { return g.answered }, expire: n.expireCaller}
+		c.calls = timeouts[*call]{world: w, after: micros(settings.CallTimeout), done: func(c *call) bool { return c.done }, expire: n.expireCall}
+		n.links = append(n.links, c)
+	}
 	inFlight := int(settings.InFlight)
 	n.limits = batch.Limits{Groups: int(settings.Share), Keys: 1000, Queue: inFlight, Node: inFlight, Abandoned: inFlight}
 	return n, n.boot()
@@ -91,15 +92,17 @@ func named(l *check.Limit) weir.Limit { return weir.Limit{Name: l.Name, Algorith
 
 // crash ends the process: its callers get an error, and its memory is lost.
 func (n *node) crash() error {
-	for _, g := range n.callers.drain() {
-		err := errCrashed
-		if !g.batched.Sent() {
-			err = errCrashedBefore
+	for _, link := range n.links {
+		for _, g := range link.callers.drain() {
+			err := errCrashed
+			if !g.batched.Sent() {
+				err = errCrashedBefore
+			}
+			g.leave(n.world.trueInstant(), err)
 		}
-		g.leave(n.world.trueInstant(), err)
-	}
-	for _, c := range n.calls.drain() {
-		c.done = true
+		for _, c := range link.calls.drain() {
+			c.done = true
+		}
 	}
 	if n.local != nil {
 		if err := n.local.Close(); err != nil {
@@ -125,11 +128,11 @@ func (n *node) decide(a *attempt) {
 	w.decided(a, &d, err)
 }
 
-// immediate reports whether an attempt is decided without waiting: messages take no time,
-// no fault acts on them, and no caller waits.
+// immediate reports whether an attempt is decided without waiting: messages to the one
+// server take no time, no fault acts on them, and no caller waits.
 func (n *node) immediate() bool {
 	w := n.world
-	return w.instant && w.disturbed == 0 && len(n.callers.left()) == 0
+	return w.instant && w.disturbed == 0 && len(n.links[0].callers.left()) == 0
 }
 
 // ask starts an attempt.
@@ -148,8 +151,16 @@ func (n *node) ask(a *attempt) {
 func (n *node) enqueue(g *group) {
 	g.batched.Value = g
 	g.batched.Init(len(g.ops))
-	n.batcher.Enqueue("", "", &g.batched)
-	n.callers.add(g)
+	s := n.world.serverOf(g.slots)
+	tag, at := "", "" // with several servers only requests of one key share a call
+	if len(n.world.servers) > 1 {
+		tag, at = g.slots[0].Key, s.name
+		if n.world.opts.OneNode {
+			at = "one"
+		}
+	}
+	n.batcher.Enqueue(tag, at, &g.batched)
+	n.links[s.index].callers.add(g)
 	n.flush()
 }
 
@@ -161,12 +172,14 @@ func (n *node) flush() {
 		if !n.batcher.Next(&c.Call) {
 			return
 		}
+		c.server = w.serverOf(c.Groups[0].Value.slots)
 		if len(c.Groups) > 1 {
 			w.Goals[check.Shared]++
 		}
 		w.noteCall(check.Sent, n.index, len(c.Groups))
-		n.calls.add(c)
-		n.requests.send((*delivery)(c), (*duplicate)(c))
+		link := n.links[c.server.index]
+		link.calls.add(c)
+		link.requests.send((*delivery)(c), (*duplicate)(c))
 	}
 }
 
@@ -210,6 +223,7 @@ func (n *node) expireCaller(g *group) {
 // expireCall gives up a call that was not answered.
 func (n *node) expireCall(c *call) {
 	c.done = true
+	n.links[c.server.index].dead = false // the client trusts no connection of that age
 	n.world.Goals[check.CallGivenUp]++
 	n.batcher.Done(&c.Call, false)
 	for _, b := range c.Groups {

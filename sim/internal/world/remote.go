@@ -33,7 +33,8 @@ func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant,
 	w := n.world
 	c := w.running
 	if c == nil {
-		return w.server.decide(n.index, n.clock.read(w.Now), ops, w.asking.client.slots)
+		slots := w.asking.client.slots
+		return w.serverOf(slots).decide(n.index, n.clock.read(w.Now), ops, slots)
 	}
 	g := &group{ops: slices.Clone(ops), slots: c.attempt.client.slots, coroutine: c}
 	n.enqueue(g)
@@ -54,7 +55,7 @@ func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant,
 // Peek implements store.Store. The simulator peeks only when the world is at rest.
 func (r *remote) Peek(ctx context.Context, ops []store.Op) (at algorithm.Instant, err error) {
 	n := r.node
-	return n.world.server.peek(ctx, n.clock.read(n.world.Now), ops)
+	return n.world.peeked.peek(ctx, n.clock.read(n.world.Now), ops)
 }
 
 // Reset implements store.Store. No traffic resets.

@@ -103,6 +103,9 @@ func (s *server) loseAll() (err error) {
 	}
 	s.underWay = fifo[replicated]{}
 	for _, slot := range w.slots() {
+		if slot.Server != s.index {
+			continue
+		}
 		w.Forgotten(slot, w.Debt(slot))
 	}
 	return nil
@@ -111,7 +114,7 @@ func (s *server) loseAll() (err error) {
 // evict forgets one slot.
 func (s *server) evict(slot *check.Slot) error {
 	w := s.world
-	at := w.reading()
+	at := s.reading()
 	s.primary.clock.At = at
 	place := []store.Slot{{Key: slot.Key, Limit: slot.Limit.Name, Algorithm: slot.Limit.Algorithm}}
 	if err := s.primary.store.Reset(context.Background(), place); err != nil {
@@ -127,7 +130,7 @@ func (s *server) evict(slot *check.Slot) error {
 // sweep lets stores that can free the states that became fresh: replicas at the instant
 // up to which they have all steps.
 func (s *server) sweep() {
-	at := s.world.reading()
+	at := s.reading()
 	sweepState(s.primary, at)
 	if step, some := s.underWay.head(); some {
 		at = min(at, step.item.at)

@@ -29,9 +29,15 @@ func (w *world) result() *result.Result {
 			l.result.BadLines, l.result.FirstBad = l.trace.Bad()
 		}
 		c := &l.result.Counts
-		c.Open = c.Attempts - c.Admitted - c.Denied - c.Errors - c.Unknown - c.Throttled
+		c.Open = open(c)
 		r.Traffic = append(r.Traffic, l.result)
 		add(&r.Totals, c)
+	}
+	if len(w.servers) > 1 {
+		for _, v := range w.servers {
+			v.result.Open = open(&v.result)
+			r.Servers = append(r.Servers, v.result)
+		}
 	}
 	for _, f := range w.faults {
 		r.Faults = append(r.Faults, f.result)
@@ -44,6 +50,11 @@ func (w *world) result() *result.Result {
 	r.Digest, r.Events = fmt.Sprintf("%016x", digest), events
 	r.Expected = expected(s, r)
 	return r
+}
+
+// open returns how many attempts were not answered.
+func open(c *result.Counts) int64 {
+	return c.Attempts - c.Admitted - c.Denied - c.Errors - c.Unknown - c.Throttled
 }
 
 // add adds counts; sums stay at the largest number.

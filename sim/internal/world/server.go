@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -16,9 +18,12 @@ import (
 
 // server is the process that keeps the states. It executes one call after the other.
 type server struct {
-	world   *world
-	clock   clock
-	primary *state
+	world    *world
+	index    int
+	name     string
+	clock    clock
+	readings check.Clock
+	primary  *state
 	// replicas are the states to which coming fail-overs turn, in order; underWay is
 	// what they do not have yet.
 	replicas []*state
@@ -26,11 +31,19 @@ type server struct {
 
 	service traffic.Delay
 	draw    *random.Stream
-	busy    int64 // until when it executes
-	slow    int64 // µs longer that each call takes
-	down    int   // faults that keep it down
-	life    int   // counts the faults that broke its connections
+	busy    int64    // until when it executes
+	slow    int64    // µs longer that each call takes
+	down    int      // faults that keep it down
+	frozen  int      // faults that freeze it
+	held    []action // what it is to do when it is no longer frozen
+	life    int      // counts the faults that broke its connections
 	sweeps  bool
+	result  result.Counts
+
+	// Of the rule isolation.
+	spared  bool           // it applies
+	answers []loggedAnswer // without the faults of other servers: those still to come
+	number  int            // answers so far
 }
 
 // state is a store and the clock it was given.
@@ -39,17 +52,18 @@ type state struct {
 	store store.Store
 }
 
-func newServer(w *world) (*server, error) {
-	s := &server{world: w, clock: clock{epoch: w.Epoch}}
+func newServer(w *world, index int) (*server, error) {
+	s := &server{world: w, index: index, name: streamOf("server", index), clock: clock{epoch: w.Epoch}}
+	s.readings.Read = s.reading
 	s.service = traffic.NewDelay(w.scenario.Server.Service)
-	s.draw = w.streams.Stream("server/service")
-	s.sweeps = !w.nodeTime && backward(w.scenario) <= grace
+	s.draw = w.streams.Stream(s.name + "/service")
+	s.sweeps = !w.nodeTime && s.backward() <= grace
 	var err error
 	if s.primary, err = s.newState(); err != nil {
 		return nil, err
 	}
 	for _, f := range w.scenario.Faults {
-		if f.Kind != "failover" {
+		if f.Kind != "failover" || !actsOn(f, s) {
 			continue
 		}
 		replica, err := s.newState()
@@ -65,11 +79,24 @@ func newServer(w *world) (*server, error) {
 // time of a state may decide.
 const grace = 1_000_000
 
-// backward returns how far the clock of the server goes back at most, in µs.
-func backward(s *scenario.Scenario) (most int64) {
+// streamOf names the stream of one of several: the first has no number.
+func streamOf(name string, index int) string {
+	if index == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, index)
+}
+
+// actsOn reports whether a fault is about a server.
+func actsOn(f scenario.Fault, s *server) bool {
+	return f.Servers == nil || slices.Contains(f.Servers, int64(s.index))
+}
+
+// backward returns how far the clock goes back at most, in µs.
+func (s *server) backward() (most int64) {
 	drift := int64(0)
-	for _, f := range s.Faults {
-		if f.Kind == "clock" && f.Of != "nodes" {
+	for _, f := range s.world.scenario.Faults {
+		if f.Kind == "clock" && f.Of != "nodes" && actsOn(f, s) {
 			most += max(0, -micros(f.Step))
 			drift += max(0, -f.Drift)
 		}
@@ -95,14 +122,50 @@ func (s *server) newState() (*state, error) {
 	return state, nil
 }
 
+// freeze stops the server, or lets it go on with what has reached it.
+func (s *server) freeze(on bool) {
+	if on {
+		s.frozen++
+		return
+	}
+	if s.frozen--; s.frozen == 0 {
+		held := s.held
+		s.held = nil
+		for _, a := range held {
+			a.happen(s.world)
+		}
+	}
+}
+
+// holds keeps an action for later where the server is frozen.
+func (s *server) holds(a action) bool {
+	if s.frozen == 0 {
+		return false
+	}
+	s.world.Goals[check.Frozen]++
+	s.held = append(s.held, a)
+	return true
+}
+
+// reading is the instant at which it would decide now.
+func (s *server) reading() int64 {
+	if s.world.nodeTime {
+		return max(s.readings.LastAt, 0)
+	}
+	return s.clock.read(s.world.Now)
+}
+
 // receive takes a call from the network.
 func (s *server) receive(c *call) {
 	w := s.world
+	if s.holds((*delivery)(c)) {
+		return
+	}
 	if s.down > 0 {
 		w.noteCall(check.Refused, c.node.index, len(c.Groups))
 		w.Goals[check.ServerRefused]++
 		c.refused = true
-		c.node.replies.send((*response)(c), nil)
+		c.node.links[s.index].replies.send((*response)(c), nil)
 		return
 	}
 	c.life = s.life
@@ -118,6 +181,9 @@ func (s *server) receive(c *call) {
 // receiveAgain takes the duplicate of a call, which a transport that repeats executes.
 func (s *server) receiveAgain(c *call) {
 	w := s.world
+	if s.holds((*duplicate)(c)) {
+		return
+	}
 	w.noteCall(check.Repeated, c.node.index, len(c.Groups))
 	w.Goals[check.Duplicate]++
 	if !w.scenario.Network.Repeats || s.down > 0 {
@@ -147,6 +213,9 @@ func (s *server) stop() {
 // execute decides the groups of a call one after the other, at one instant.
 func (s *server) execute(c *call) {
 	w := s.world
+	if s.holds((*execution)(c)) {
+		return
+	}
 	if s.life != c.life { // it went down in between
 		w.noteCall(check.Lost, c.node.index, len(c.Groups))
 		return
@@ -162,7 +231,7 @@ func (s *server) execute(c *call) {
 			return
 		}
 	}
-	c.node.replies.send((*response)(c), nil)
+	c.node.links[s.index].replies.send((*response)(c), nil)
 }
 
 // decide executes one group; sent is the instant on the clock of its node.

@@ -23,6 +23,7 @@ func (w *world) settle(ctx context.Context) error {
 	if busy := len(w.coroutines) - len(w.idle); busy > 0 {
 		w.Fail(check.Liveness, "%d callers wait, and no message is on its way any more", busy)
 	}
+	w.checkMissing()
 	w.rest()
 	peeked := make([]int, len(w.Limits))
 	for _, s := range w.slots() {
@@ -38,22 +39,22 @@ func (w *world) settle(ctx context.Context) error {
 
 // rest lets time pass until every slot must be fresh, on the clock that decides.
 func (w *world) rest() {
-	fresh := max(w.LastAt, w.Epoch) + w.settles
-	for {
-		shows := w.server.clock.read(w.Now)
-		if w.nodeTime {
-			shows = w.nodes[0].clock.read(w.Now)
+	for _, s := range w.servers {
+		fresh := max(s.readings.LastAt, w.Epoch) + w.settles
+		for {
+			shows := s.instant(w.nodes[0].clock.read(w.Now))
+			if shows >= min(fresh, int64(algorithm.MaxInstant)) {
+				break
+			}
+			w.Now += fresh - shows
 		}
-		if shows >= min(fresh, int64(algorithm.MaxInstant)) {
-			return
-		}
-		w.Now += fresh - shows
 	}
 }
 
 // peek peeks at a slot through the first node.
 func (w *world) peek(ctx context.Context, s *check.Slot) error {
 	n := w.nodes[0]
+	w.peeked = w.servers[s.Server]
 	var d weir.Decision
 	var err error
 	if w.together {
@@ -91,6 +92,10 @@ func (s sweeping) plan(w *world) {
 }
 
 func (s sweeping) happen(w *world) {
-	w.server.sweep()
+	for _, v := range w.servers {
+		if v.sweeps {
+			v.sweep()
+		}
+	}
 	s.plan(w)
 }

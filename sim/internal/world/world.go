@@ -27,6 +27,10 @@ type Options struct {
 	Trace    func(*result.Event)
 	Files    fs.FS
 	Traces   func(scenario.Process) (Recording, error)
+
+	// OneNode plants a mistake, for tests: clients do not tell servers apart, so that
+	// the calls to all of them share the bounds of one.
+	OneNode bool
 }
 
 // Recording is an opened trace; see sim.Recording.
@@ -38,7 +42,7 @@ type Recording interface {
 
 // Run runs a valid scenario with some of its limits.
 func Run(ctx context.Context, s *scenario.Scenario, limits []scenario.Limit, opts Options) (r *result.Result, err error) {
-	w, err := newWorld(s, limits, opts)
+	w, err := newWorld(s, limits, opts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +51,17 @@ func Run(ctx context.Context, s *scenario.Scenario, limits []scenario.Limit, opt
 			r, err = nil, closed
 		}
 	}()
+	var apart *result.Failure
+	if w.isolates() {
+		if apart, err = w.runApart(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.run(ctx); err != nil {
 		return nil, err
+	}
+	if w.Failure == nil {
+		w.Failure = apart
 	}
 	return w.result(), nil
 }
@@ -58,6 +71,7 @@ type world struct {
 	*check.Checker // its Now is the virtual time
 	scenario       *scenario.Scenario
 	opts           Options
+	limits         []scenario.Limit
 	label          string // of the limits
 	streams        random.Streams
 
@@ -65,11 +79,11 @@ type world struct {
 	settles int64 // the longest time from full debt to fresh
 	queue   queue
 
-	nodes  []*node
-	server *server
-	loads  []*load
-	faults []*fault
-	states []*state // to close
+	nodes   []*node
+	servers []*server
+	loads   []*load
+	faults  []*fault
+	states  []*state // to close
 
 	known    map[string]*client
 	order    []*client // as they came
@@ -88,6 +102,8 @@ type world struct {
 	idle       []*coroutine
 	running    *coroutine
 	asking     *attempt // where no coroutine runs
+	peeked     *server  // at the end
+	apart      bool     // faults of some servers do not happen
 	over       bool
 	broken     error
 
@@ -96,17 +112,16 @@ type world struct {
 	counted []*result.Counts // of counts
 }
 
-func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options) (*world, error) {
+func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options, apart bool) (*world, error) {
 	end := micros(s.Duration)
 	w := &world{
-		scenario: s, opts: opts, streams: random.New(s.Seed),
-		end: end, together: s.Together,
+		scenario: s, limits: limits, opts: opts, streams: random.New(s.Seed),
+		end: end, together: s.Together, apart: apart,
 		known: make(map[string]*client),
 		Checker: &check.Checker{
 			Epoch: scenario.Complete(*s).Start.UnixMicro(), Journal: check.Journal{Trace: opts.Trace}, Rules: s.Checks,
 		},
 	}
-	w.Reading = w.reading
 	var names []string
 	for i, l := range limits {
 		limit, err := check.NewLimit(i, l, w.end)
@@ -132,7 +147,9 @@ func (w *world) settings() {
 	w.mode = map[string]weir.FailureMode{"open": weir.FailOpen, "local": weir.FailLocal}[nodes.OnFailure]
 	w.timeout = micros(nodes.Timeout)
 	w.nodeTime = s.Server.Clock == "node"
-	w.instant = traffic.Always(s.Network.Delay, 0) && traffic.Always(s.Server.Service, 0) &&
+	// With several servers the faults of one must not change the order of what happens at
+	// another in the same microsecond.
+	w.instant = scenario.Complete(s.Server).Count == 1 && traffic.Always(s.Network.Delay, 0) && traffic.Always(s.Server.Service, 0) &&
 		(s.Network.Reply == nil || traffic.Always(*s.Network.Reply, 0))
 	w.ClocksVary = w.nodeTime || slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Kind == "clock" })
 	w.Measure = w.ClocksVary || w.mode != weir.FailClosed
@@ -141,7 +158,14 @@ func (w *world) settings() {
 // populate makes what the world consists of, and plans the first actions.
 func (w *world) populate() error {
 	s := w.scenario
-	var err error
+	for i := range scenario.Complete(s.Server).Count {
+		v, err := newServer(w, int(i))
+		if err != nil {
+			return err
+		}
+		w.servers = append(w.servers, v)
+		w.Servers = append(w.Servers, &v.readings)
+	}
 	nodes := scenario.Complete(s.Nodes)
 	for i := range nodes.Count {
 		n, err := newNode(w, int(i), nodes)
@@ -150,14 +174,13 @@ func (w *world) populate() error {
 		}
 		w.nodes = append(w.nodes, n)
 	}
-	if w.server, err = newServer(w); err != nil {
-		return err
-	}
 	w.queue.plan(w.end, healing{})
 	for i := range s.Faults {
 		f := newFault(w, i)
 		w.faults = append(w.faults, f)
-		w.queue.plan(f.result.FromMicros, (*beginning)(f))
+		if f.Servers == nil || !w.apart {
+			w.queue.plan(f.result.FromMicros, (*beginning)(f))
+		}
 	}
 	for i := range s.Traffic {
 		l := newLoad(w, i)
@@ -166,7 +189,7 @@ func (w *world) populate() error {
 			return err
 		}
 	}
-	if w.server.sweeps {
+	if slices.ContainsFunc(w.servers, func(s *server) bool { return s.sweeps }) {
 		sweeping{}.plan(w)
 	}
 	return nil
@@ -238,13 +261,8 @@ func (w *world) current() *attempt {
 	return w.asking
 }
 
-// reading is the instant at which the server would decide now.
-func (w *world) reading() int64 {
-	if w.nodeTime {
-		return max(w.LastAt, 0)
-	}
-	return w.server.clock.read(w.Now)
-}
+// serverOf returns the server that has the states of a request.
+func (w *world) serverOf(slots []*check.Slot) *server { return w.servers[slots[0].Server] }
 
 // trueInstant is the present instant of true time.
 func (w *world) trueInstant() int64 { return w.Epoch + w.Now }

@@ -29,12 +29,12 @@ traffic:
 faults:
   - {kind: loss, rate: 20%}
 `)
-		w, err := newWorld(s, s.Limits, Options{})
+		w, err := newWorld(s, s.Limits, Options{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.close()
-		l := link{world: w, delay: traffic.NewDelay(s.Network.Delay), draw: w.streams.Stream("link"), loss: w.faults}
+		l := link{of: new(connection), world: w, delay: traffic.NewDelay(s.Network.Delay), draw: w.streams.Stream("link"), loss: w.faults}
 		for i := range 1000 {
 			if l.cut = 0; i < 500 {
 				l.cut = cut
@@ -87,7 +87,7 @@ traffic:
 faults:
   - {kind: down, at: 5s, for: 2s}
 `)
-	w, err := newWorld(s, s.Limits, Options{})
+	w, err := newWorld(s, s.Limits, Options{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
