@@ -155,6 +155,8 @@ var faultTexts = map[string]string{
 	"eviction":    "the store forgot states%s",
 	"clock":       "the clock of %s was wrong",
 	"crash":       "nodes crashed%s and lost their local states",
+	"freeze":      "the store stood still%s",
+	"dead":        "connections to the store died without notice",
 }
 
 // fault says what a fault did.
@@ -176,7 +178,7 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	case f.Kind == "clock":
 		lasted = "the server"
 	}
-	text = fmt.Sprintf(text, lasted)
+	text = strings.Replace(text, "%s", lasted, 1)
 	if f.Kind == "clock" && of.Step != 0 {
 		text = fmt.Sprintf("the clock of %s was moved by %s", lasted, Duration(of.Step.Microseconds()))
 	}
@@ -185,6 +187,9 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	}
 	if f.Kind == "failover" && f.ForgottenUnits > 0 {
 		text += " without its last writes"
+	}
+	if f.Servers != nil {
+		text = strings.NewReplacer("the store", servers(f.Servers), "the server", servers(f.Servers)).Replace(text)
 	}
 	return text
 }
@@ -216,6 +221,9 @@ func (s *Simulation) setup() (facts []Fact) {
 	nodes, server := s.nodes(), scenario.Complete(s.Ran.Server)
 	facts = append(facts, factf("nodes", "%s, on_failure %s, time-out %s; the clock of the %s decides",
 		Digits(nodes.Count), nodes.OnFailure, short(nodes.Timeout), server.Clock))
+	if server.Count > 1 {
+		facts = append(facts, factf("servers", "%s, over which a hash spreads the keys", Digits(server.Count)))
+	}
 	if nodes.Skew > 0 || nodes.Drift > 0 {
 		facts = append(facts, factf("skew", "clocks of nodes are off by up to %s and drift by up to %s µs a second", short(nodes.Skew), Digits(nodes.Drift)))
 	}

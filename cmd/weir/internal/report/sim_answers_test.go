@@ -30,6 +30,34 @@ func simulate(t *testing.T, text string) *Simulation {
 	return &Simulation{Scenario: ran.Name, Results: results, Ran: ran}
 }
 
+// TestFaultsOfServers: the report says which servers a fault acts on, and how requests for
+// keys of each server ended.
+func TestFaultsOfServers(t *testing.T) {
+	s := simulate(t, world+`
+server: {count: 3}
+network: {delay: {mean: 1ms}}
+faults:
+  - {kind: freeze, at: 2s, for: 3s, servers: [1]}
+  - {kind: dead, at: 9s, servers: [0, 1]}
+`)
+	var text strings.Builder
+	if err := s.Document().WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"server 1 stood still for 3 s, and connections to servers 0, 1 died without notice, and on_failure is closed",
+		"\nserver 2: attempts ", "\nserver 1: no decision ", "\n1 freeze of server 1 ", "\n2 dead of servers 0, 1 ",
+		"\nservers   3, over which a hash spreads the keys\n",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "server 2: no decision") {
+		t.Error("a request for a key of server 2 has no decision")
+	}
+}
+
 // What the report calls ignored changes no number, and what it does not call so does.
 func TestWhatIsIgnoredChangesNothing(t *testing.T) {
 	down := "\nfaults:\n  - {kind: down, at: 5s, for: 3s}"

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
@@ -132,7 +131,7 @@ func overTime(r *result.Result, most float64) *chart.Chart {
 	}
 	series("offered", chart.Soft, false, s.Offered)
 	for i, f := range inTime(r) {
-		lines.Bands = append(lines.Bands, chart.Band{Name: strconv.Itoa(i+1) + " " + f.Kind, From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
+		lines.Bands = append(lines.Bands, chart.Band{Name: faultName(i, &f), From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
 	}
 	seconds := float64(s.BucketMicros) / 1e6
 	text := []string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weirgo/weir/sim/result"
 )
@@ -115,6 +116,43 @@ func trafficTable(results []*result.Result) table {
 	return t
 }
 
+// serverTable is how requests for keys of each server ended, a column for each result.
+func serverTable(results []*result.Result) table {
+	t := headed("Servers", results)
+	for i := range results[0].Servers {
+		name := "server " + strconv.Itoa(i)
+		counted := func(what string, of func(*result.Counts) int64) {
+			counts(&t, name+": "+what, results, func(r *result.Result) int64 { return of(&r.Servers[i]) })
+		}
+		counted("attempts", func(c *result.Counts) int64 { return c.Attempts })
+		counted("admitted", func(c *result.Counts) int64 { return c.Admitted })
+		counted("by failure mode", func(c *result.Counts) int64 { return c.Degraded })
+		counted("no decision", func(c *result.Counts) int64 { return c.Errors + c.Unknown })
+	}
+	return t
+}
+
+// faultName names the i-th fault.
+func faultName(i int, f *result.Fault) string {
+	name := strconv.Itoa(i+1) + " " + f.Kind
+	if f.Servers != nil {
+		name += " of " + servers(f.Servers)
+	}
+	return name
+}
+
+// servers names servers by their numbers.
+func servers(numbers []int64) string {
+	var names []string
+	for _, n := range numbers {
+		names = append(names, strconv.FormatInt(n, 10))
+	}
+	if len(names) == 1 {
+		return "server " + names[0]
+	}
+	return "servers " + strings.Join(names, ", ")
+}
+
 // faultTable is what happened in the time of each fault.
 func faultTable(results []*result.Result) table {
 	t := table{Title: "Faults, until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
@@ -122,7 +160,7 @@ func faultTable(results []*result.Result) table {
 	for i := range results[0].Faults {
 		for _, r := range results {
 			f := inTime(r)[i]
-			t.Rows = append(t.Rows, []cell{word(strconv.Itoa(i+1) + " " + f.Kind), word(Quoted(r.Limit)),
+			t.Rows = append(t.Rows, []cell{word(faultName(i, &f)), word(Quoted(r.Limit)),
 				right(Duration(f.FromMicros)), right(Duration(f.ToMicros)), right(Duration(f.UntilMicros)),
 				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors + f.Unknown),
 				number(f.OverUnits), number(f.FalseDenials), number(f.ForgottenUnits)})
