@@ -46,8 +46,10 @@ type PlannedLimit struct {
 	Cost int64
 	// Source is the layer from which the limit comes.
 	Source Source
-	// Until is when an override ends; 0 where the limit comes from no override.
-	Until algorithm.Instant
+	// Until is when an override ends, and Reason its Reason; 0 and "" where the limit comes
+	// from no override.
+	Until  algorithm.Instant
+	Reason string
 
 	rule *rule
 	spec *spec

@@ -266,7 +266,7 @@ func (c *Compiled) plan(p *Plan, a *applied, at algorithm.Instant) {
 func (c *Compiled) choose(p *Plan, to *PlannedLimit, rule int32, l *ruleLimit, at algorithm.Instant) {
 	limit, source := l.own, FromRule
 	if o := c.overrideOf(p, rule, l, at); o != nil {
-		limit, source, to.Until = o.limit, FromOverride, o.until
+		limit, source, to.Until, to.Reason = o.limit, FromOverride, o.until, o.reason
 	} else if custom := c.customOf(p, l); custom != nil {
 		limit, source = custom, FromSubject
 	} else if l.tier != "" {
