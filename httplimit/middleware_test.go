@@ -202,7 +202,7 @@ func TestDeniedWritesOneAnswer(t *testing.T) {
 		"a body":           {func(w http.ResponseWriter) { fmt.Fprint(w, "slow ", "down") }, 429, "slow down"},
 		"its own status":   {func(w http.ResponseWriter) { w.WriteHeader(418); w.WriteHeader(200); fmt.Fprint(w, "tea") }, 418, "tea"},
 		"an early hint":    {func(w http.ResponseWriter) { w.WriteHeader(103) }, 429, ""},
-		"the usual answer": {func(w http.ResponseWriter) { http.Error(w, "busy", 503) }, 503, "busy\n"},
+		"the usual answer": {func(w http.ResponseWriter) { http.Error(w, "busy", http.StatusServiceUnavailable) }, 503, "busy\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := newLimiter(t, "gcra:1/1h")
@@ -304,7 +304,7 @@ func TestLeakyBucketHoldsRequests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		start = time.Now()
-		if w := serve(h, get("203.0.113.7:1").WithContext(ctx)); w.Code != 503 || time.Since(start) != 10*time.Millisecond {
+		if w := serve(h, get("203.0.113.7:1").WithContext(ctx)); w.Code != http.StatusServiceUnavailable || time.Since(start) != 10*time.Millisecond {
 			t.Errorf("the context ended: %d after %v", w.Code, time.Since(start))
 		}
 	})

@@ -1,0 +1,129 @@
+// Package grpclimit limits gRPC calls: interceptors for servers, which ask a
+// httplimit.Middleware, and for clients, which wait for their turn.
+//
+//	grpc.NewServer(grpc.ChainUnaryInterceptor(grpclimit.UnaryServer(limited)))
+//
+// A call is shown to the Middleware as the HTTP request that it is: POST, the full
+// method ("/package.Service/Method") as path and pattern, the metadata as headers, and
+// the peer as RemoteAddr. So all of httplimit applies: keys, client addresses behind
+// proxies, costs and policies.
+package grpclimit
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/weirgo/weir/httplimit"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// UnaryServer returns an interceptor that asks m about each call. A call that is not
+// allowed gets the error of Status, and does not reach the handler; the errors of the
+// handler are returned as they are. A call that is allowed has RateLimit and
+// RateLimit-Policy in its header, one that is denied in its trailer, with retry-after
+// and, for the retry policies of gRPC clients, grpc-retry-pushback-ms.
+func UnaryServer(m *httplimit.Middleware) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		v := m.Decide(requestOf(ctx, info.FullMethod, request))
+		header, trailer := metadataOf(m, v)
+		if !v.Allowed {
+			_ = grpc.SetTrailer(ctx, trailer) // fails only outside of a server
+			return nil, Status(v).Err()
+		}
+		_ = grpc.SetHeader(ctx, header)
+		return handler(ctx, request)
+	}
+}
+
+// StreamServer returns an interceptor that asks m about each stream when it begins, as
+// UnaryServer does. Its messages are not counted; see StreamMessages.
+func StreamServer(m *httplimit.Middleware) grpc.StreamServerInterceptor {
+	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		v := m.Decide(requestOf(stream.Context(), info.FullMethod, nil))
+		header, trailer := metadataOf(m, v)
+		if !v.Allowed {
+			stream.SetTrailer(trailer)
+			return Status(v).Err()
+		}
+		_ = stream.SetHeader(header)
+		return handler(server, stream)
+	}
+}
+
+// StreamMessages returns an interceptor that asks m about each message that a stream
+// receives. Where one is not allowed, RecvMsg returns the error of Status; a handler
+// that returns it ends the stream with it.
+func StreamMessages(m *httplimit.Middleware) grpc.StreamServerInterceptor {
+	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		return handler(server, &messages{stream, m, info.FullMethod})
+	}
+}
+
+type messages struct {
+	grpc.ServerStream
+	m      *httplimit.Middleware
+	method string
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s *messages) RecvMsg(message any) error {
+	if err := s.ServerStream.RecvMsg(message); err != nil {
+		return err
+	}
+	v := s.m.Decide(requestOf(s.Context(), s.method, message))
+	if v.Allowed {
+		return nil
+	}
+	_, trailer := metadataOf(s.m, v)
+	s.SetTrailer(trailer)
+	return Status(v).Err()
+}
+
+type contextKey struct{}
+
+// Message returns the message that a request of a Middleware is about, for a Cost that
+// depends on it: grpclimit.Message(r.Context()). It is nil when a stream begins.
+func Message(ctx context.Context) any { return ctx.Value(contextKey{}) }
+
+// requestOf returns a call as an HTTP request.
+func requestOf(ctx context.Context, method string, message any) *http.Request {
+	r := &http.Request{
+		Method: http.MethodPost, Proto: "HTTP/2.0", ProtoMajor: 2,
+		URL: &url.URL{Path: method}, Pattern: http.MethodPost + " " + method, Header: http.Header{},
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	for name, values := range md {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if authority := md[":authority"]; len(authority) > 0 {
+		r.Host = authority[0]
+	}
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		r.RemoteAddr = p.Addr.String()
+	}
+	if message != nil {
+		ctx = context.WithValue(ctx, contextKey{}, message)
+	}
+	return r.WithContext(ctx)
+}
+
+// metadataOf returns the headers of an answer; the trailer has what is for retries.
+func metadataOf(m *httplimit.Middleware, v *httplimit.Verdict) (header, trailer metadata.MD) {
+	h := http.Header{}
+	m.Headers().Write(h, v)
+	all := metadata.MD{}
+	for name, values := range h {
+		all[strings.ToLower(name)] = values
+	}
+	if v.Allowed {
+		return all, nil
+	}
+	if pushback := pushbackOf(v); pushback != "" {
+		all["grpc-retry-pushback-ms"] = []string{pushback}
+	}
+	return nil, all
+}
