@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "cmd/weir", "bench"}
+var modules = []string{".", "cmd/weir", "bench", "adapter/gin", "adapter/grpc"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -78,6 +78,9 @@ var rules = []rule{
 	{"policy/watch", []string{"policy"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
+	{"adapter/gin", []string{"httplimit"}, []string{"github.com/gin-gonic/gin"}, "a framework stays where its users asked for it"},
+	{"adapter/grpc", []string{"", "httplimit"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
+		"gRPC stays where its users asked for it"},
 	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
