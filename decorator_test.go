@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -110,7 +111,7 @@ func TestDecoratorSeesDecisionsWithATimeout(t *testing.T) {
 func TestDecoratorAllocatesNothing(t *testing.T) {
 	var applies, peeks atomic.Int64
 	l := newLimiter(t, store.Wrap(newMemory(t, nil), countingHooks(&applies, &peeks)), parse(t, "gcra:5/1s"), "l")
-	if n := testing.AllocsPerRun(1000, func() { _, _ = l.Allow(background, "k") }); n > 0 && !underRace {
+	if n := testing.AllocsPerRun(1000, func() { _, _ = l.Allow(background, "k") }); n > 0 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 	"pgregory.net/rapid"
@@ -283,7 +284,7 @@ func TestTakeMakesTwoAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n > 2 && !underRace {
+	if n > 2 && !race.Enabled {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/oracle"
+	"github.com/weirgo/weir/internal/race"
 	"pgregory.net/rapid"
 )
 
@@ -163,7 +164,7 @@ func TestCurveS1ToS4AreTight(t *testing.T) {
 				if kind.Windowed() {
 					l.capacity = l.limit
 				}
-				if (testing.Short() || raceEnabled) && l.period > 4 {
+				if (testing.Short() || race.Enabled) && l.period > 4 {
 					continue
 				}
 				k := attacker{limits: l}

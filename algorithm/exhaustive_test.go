@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/oracle"
+	"github.com/weirgo/weir/internal/race"
 )
 
 // scope is a world small enough to see all of: every sequence of requests, of
@@ -107,7 +108,7 @@ func TestExhaustiveSmallScopes(t *testing.T) {
 						if kind.Windowed() && capacity != limit {
 							continue
 						}
-						if (testing.Short() || raceEnabled) && (limit*7+period*5+capacity*3)%9 != 0 {
+						if (testing.Short() || race.Enabled) && (limit*7+period*5+capacity*3)%9 != 0 {
 							continue
 						}
 						l := limits{kind, limit, period, capacity}
@@ -144,7 +145,7 @@ func TestExhaustiveChangedLimits(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			steps := 0
 			for i, p := range pairs {
-				if (testing.Short() || raceEnabled) && i > 1 {
+				if (testing.Short() || race.Enabled) && i > 1 {
 					break
 				}
 				var s scope

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/internal/race"
 )
 
 // sink is a ResponseWriter that is reused.
@@ -15,7 +16,7 @@ func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) WriteHeader(int)             {}
 
 func TestMiddlewareAllocatesTwice(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector empties pools at random")
 	}
 	for _, test := range []struct {

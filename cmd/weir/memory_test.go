@@ -13,6 +13,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 )
 
@@ -21,7 +22,7 @@ import (
 // holds.
 func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
 	few, many := 20_000, 400_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		many = 100_000
 	}
 	const slack = 512 << 10 // bytes; 24 for each event would be 1.9 or 9 MB

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/script"
@@ -102,7 +103,7 @@ func RunAllocations(t *testing.T, lib *Library) {
 // SkipUnderRace skips a test of allocations where the race detector is on.
 func SkipUnderRace(t *testing.T) {
 	t.Helper()
-	if underRace {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -39,7 +40,7 @@ func mustNotAllocate(t *testing.T, what string, f func()) {
 
 // The path of a service: a Limiter, keys that are held, admitted and denied.
 func TestDecisionsDoNotAllocate(t *testing.T) {
-	if underRace {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	ctx := context.Background()
@@ -89,7 +90,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 // A key that is asked about and never charged is not kept, so nothing is
 // allocated for it either.
 func TestDecisionsAboutKeysThatAreNotHeldDoNotAllocate(t *testing.T) {
-	if underRace {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	ctx := context.Background()
@@ -106,7 +107,7 @@ func TestDecisionsAboutKeysThatAreNotHeldDoNotAllocate(t *testing.T) {
 
 // With slices that are used again, Apply and Peek need nothing of their own.
 func TestApplyDoesNotAllocate(t *testing.T) {
-	if underRace {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	ctx := context.Background()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -34,7 +35,7 @@ func skipMeasuring(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million keys")
 	}
-	if underRace {
+	if race.Enabled {
 		t.Skip("the race detector changes what is measured")
 	}
 }

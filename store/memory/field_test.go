@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -23,7 +24,7 @@ import (
 // pinchtab/pinchtab #94, didip/tollbooth #32, go-goyave/goyave PR 120
 func TestMemoryComesBackWhenKeysAreIdle(t *testing.T) {
 	keys := 1_000_000
-	if testing.Short() || underRace {
+	if testing.Short() || race.Enabled {
 		keys = 20_000
 	}
 	for _, spec := range []string{"gcra:10/1s", "token-bucket:10/1s", "leaky-bucket:10/1s", "fixed-window:10/1s", "sliding-log:10/1s", "sliding-counter:10/1s"} {

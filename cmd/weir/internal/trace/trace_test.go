@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/internal/race"
 )
 
 func TestEventsKeepTheOrderOfAJSONLinesFile(t *testing.T) {
@@ -166,7 +168,7 @@ func TestReadingAllocatesForNewKeysOnly(t *testing.T) {
 		"combined/address": {`h - - [10/Oct/2000:13:55:36 -0700] "GET /a?b HTTP/1.1" 200 1 "-" "-"`, Options{Key: KeyHostPath}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if raceEnabled && (name == "jsonl" || name == "nginx-json" || name == "caddy") {
+			if race.Enabled && (name == "jsonl" || name == "nginx-json" || name == "caddy") {
 				t.Skip("the race detector empties the pool of encoding/json, which then allocates")
 			}
 			read := func(lines int) float64 {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package algorithm_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package httplimit_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package clienttest
-
-const underRace = false

@@ -1,0 +1,4 @@
+// Package race says whether the race detector is on. It makes everything about ten times
+// slower, allocates, and empties every sync.Pool at random: a bound that a test holds
+// without it may not hold with it.
+package race

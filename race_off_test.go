@@ -1,5 +1,0 @@
-//go:build !race
-
-package weir_test
-
-const underRace = false

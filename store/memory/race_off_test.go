@@ -1,5 +1,0 @@
-//go:build !race
-
-package memorystore_test
-
-const underRace = false
