@@ -93,14 +93,14 @@ func TestReplicaHoldsTheSameStates(t *testing.T) {
 		replica := servertest.Start(t, e.server.Kind(), cfg)
 		host, port, _ := strings.Cut(e.server.Addr(), ":")
 		replica.Do("REPLICAOF", host, port)
-		await(t, "the replica follows", func() bool { return replication(replica, "master_link_status") == "up" })
+		servertest.Await(t, "the replica follows", func() bool { return replication(replica, "master_link_status") == "up" })
 		s := e.store(t, withQuotaLua())
 		for name, a := range quietKinds() {
 			for _, cost := range []int64{3, 1, 2} {
 				mustApply(t, s, op("user", name, a, cost), op("beside", name, a, cost))
 			}
 		}
-		await(t, "the replica has it all", func() bool {
+		servertest.Await(t, "the replica has it all", func() bool {
 			return replication(replica, "master_repl_offset") == replication(e.server, "master_repl_offset")
 		})
 		if primary, other := lives(e), lives(&env{library: e.library, server: replica}); primary != other {
@@ -229,7 +229,7 @@ func TestResetsInTheMiddleGrantTheLimitEach(t *testing.T) {
 				})
 			}
 			for range resets {
-				await(t, "all is taken", func() bool {
+				servertest.Await(t, "all is taken", func() bool {
 					d, err := l.Peek(patient(t), name)
 					return err == nil && d.Remaining == 0
 				})
@@ -237,7 +237,7 @@ func TestResetsInTheMiddleGrantTheLimitEach(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			await(t, "all is taken", func() bool {
+			servertest.Await(t, "all is taken", func() bool {
 				d, err := l.Peek(patient(t), name)
 				return err == nil && d.Remaining == 0
 			})

@@ -145,7 +145,7 @@ func TestFrozenNodeStopsNoOther(t *testing.T) {
 					frozen.Freeze()
 					during, lost := traffic(l, callers, 2*time.Second, keys, func(key string) bool { return healthy[key] })
 					frozen.Thaw()
-					await(t, "the node answers again", func() bool {
+					servertest.Await(t, "the node answers again", func() bool {
 						_, after := traffic(l, 10, 50*time.Millisecond, keys, func(key string) bool { return healthy[key] })
 						return len(after.took) > 0 && after.failures() == 0
 					})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
 
@@ -163,7 +164,7 @@ func TestShortWindowsAdmitTheirLimitEach(t *testing.T) {
 				}
 			})
 		}()
-		await(t, "five windows that deny", func() bool { return full.Load() >= 5 })
+		servertest.Await(t, "five windows that deny", func() bool { return full.Load() >= 5 })
 		close(stop)
 		<-done
 		callers.Wait()
@@ -215,7 +216,7 @@ func TestLostLifeTimeHeals(t *testing.T) {
 			a := limitOf(name, 2, 20*time.Millisecond)
 			mustApply(t, s, op("user", "", a, 2))
 			e.server.Do("PERSIST", e.server.Do("KEYS", "*").([]any)[0].(string))
-			await(t, name+" is served again", func() bool { return mustApply(t, s, op("user", "", a, 2)) })
+			servertest.Await(t, name+" is served again", func() bool { return mustApply(t, s, op("user", "", a, 2)) })
 			if n := withoutLife(e); n != 0 {
 				t.Errorf("%s: the key still has no life time", name)
 			}
@@ -242,7 +243,7 @@ func TestIdleKeysAreGone(t *testing.T) {
 		if n := e.server.Do("DBSIZE"); n != int64(700) {
 			t.Errorf("%v keys", n)
 		}
-		await(t, "all keys are gone", func() bool { return e.server.Do("DBSIZE") == int64(0) })
+		servertest.Await(t, "all keys are gone", func() bool { return e.server.Do("DBSIZE") == int64(0) })
 		if took := time.Since(begin); took < grace {
 			t.Errorf("they were gone after %v", took)
 		}

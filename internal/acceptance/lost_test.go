@@ -152,7 +152,7 @@ func TestLateReplyIsChargedOnce(t *testing.T) {
 func succeed(t *testing.T, s store.Store, ops []store.Op) {
 	t.Helper()
 	var err error
-	await(t, "an answer", func() bool {
+	servertest.Await(t, "an answer", func() bool {
 		_, _, err = s.Apply(context.Background(), ops)
 		return err == nil
 	})
@@ -184,7 +184,7 @@ func TestRefusedConnectionChargesNothing(t *testing.T) {
 		e.server.Kill()
 		var err error
 		// A connection that has just ended may take some calls with it.
-		await(t, "the client notices", func() bool {
+		servertest.Await(t, "the client notices", func() bool {
 			_, _, err = s.Apply(context.Background(), subjects()["gcra"])
 			return kind(err) != "unknown"
 		})
@@ -244,7 +244,7 @@ func TestOnlyUnknownScriptsAreSentAgain(t *testing.T) {
 // succeedPeek is succeed for a look.
 func succeedPeek(t *testing.T, s store.Store, ops []store.Op) {
 	t.Helper()
-	await(t, "an answer", func() bool {
+	servertest.Await(t, "an answer", func() bool {
 		_, err := s.Peek(context.Background(), ops)
 		return err == nil
 	})

@@ -39,20 +39,6 @@ func patient(tb testing.TB) context.Context {
 	return ctx
 }
 
-// await asks again until the answer is yes.
-func await(tb testing.TB, what string, yes func() bool) {
-	tb.Helper()
-	deadline := time.Now().Add(patience)
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within %v: %s", patience, what)
-		}
-		<-again.C
-	}
-}
-
 // rounds is how often a test repeats: once, and more often where -rapid.checks asks
 // for thousands. So `make long` repeats what happens by chance.
 func rounds() int {

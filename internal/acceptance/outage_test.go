@@ -88,7 +88,7 @@ func mustRecover(t *testing.T, limiters map[weir.FailureMode]*weir.Limiter, key 
 	const bound = 5 * time.Second
 	begin := time.Now()
 	for mode, l := range limiters {
-		await(t, mode.String()+" decides normally", func() bool {
+		servertest.Await(t, mode.String()+" decides normally", func() bool {
 			d, err := l.Allow(context.Background(), key)
 			return err == nil && !d.Degraded && d.Allowed
 		})
@@ -135,13 +135,13 @@ func TestLimitersOutliveTheServer(t *testing.T) {
 				}
 			})
 		}
-		await(t, "traffic", func() bool { return decided.Load() > 100 })
+		servertest.Await(t, "traffic", func() bool { return decided.Load() > 100 })
 		e.server.Kill()
 		mustStandIn(t, limiters, "down")
 		e.server.Start()
 		mustRecover(t, limiters, "again")
 		decided.Store(0)
-		await(t, "traffic again", func() bool { return decided.Load() > 100 })
+		servertest.Await(t, "traffic again", func() bool { return decided.Load() > 100 })
 		close(stop)
 		traffic.Wait()
 		select {

@@ -44,14 +44,14 @@ func TestScriptOfSomebodyElseEndsAndAllGoesOn(t *testing.T) {
 		busy.Go(func() { _, _ = e.server.Try("EVAL", "while true do end", "0") })
 		one := []store.Op{op("user", "", longest("gcra", 5), 1)}
 		var err error
-		await(t, "a call that the script holds up", func() bool {
+		servertest.Await(t, "a call that the script holds up", func() bool {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			defer cancel()
 			_, _, err = s.Apply(ctx, one)
 			return err != nil
 		})
 		wantKind(t, "before the threshold", err, "unknown")
-		await(t, "the server says BUSY", func() bool {
+		servertest.Await(t, "the server says BUSY", func() bool {
 			_, err = s.Peek(context.Background(), one)
 			var answer *script.ServerError
 			return errors.As(err, &answer) && answer.Code() == "BUSY"
@@ -85,7 +85,7 @@ func TestIdleConnectionsThatTheServerCloses(t *testing.T) {
 				doubts++
 			}
 			begin := time.Now()
-			await(t, "the server has closed all idle connections", func() bool {
+			servertest.Await(t, "the server has closed all idle connections", func() bool {
 				if e.library == valkeyLibrary && time.Since(begin) > 2500*time.Millisecond {
 					return true
 				}
@@ -113,7 +113,7 @@ func TestDiskThatIsFullIsUnavailable(t *testing.T) {
 		}
 		saved := func(want string) {
 			t.Helper()
-			await(t, "the last save was "+want, func() bool {
+			servertest.Await(t, "the last save was "+want, func() bool {
 				_, _ = e.server.Try("BGSAVE")
 				info := e.server.Do("INFO", "persistence").(string)
 				return strings.Contains(info, "rdb_last_bgsave_status:"+want)

@@ -196,7 +196,7 @@ func TestBusyServerIsUnavailable(t *testing.T) {
 		}
 		var busy sync.WaitGroup
 		busy.Go(func() { _, _ = e.server.Try("EVAL", "while true do end", "0") })
-		await(t, "the server is busy", func() bool {
+		servertest.Await(t, "the server is busy", func() bool {
 			_, err := e.server.Try("DBSIZE")
 			return err != nil && strings.HasPrefix(err.Error(), "BUSY")
 		})

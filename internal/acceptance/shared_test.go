@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
 
@@ -28,7 +29,7 @@ func together(t *testing.T, e *env, s *serverStore, groups func(attempt int) [][
 	ctx := patient(t)
 	var answers []answer
 	attempt := 0
-	await(t, "all callers travel in one call", func() bool {
+	servertest.Await(t, "all callers travel in one call", func() bool {
 		attempt++
 		all := groups(attempt)
 		answers = make([]answer, len(all))

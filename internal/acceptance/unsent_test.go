@@ -63,7 +63,7 @@ func TestOutcomeIsKnownWhereNothingWasSent(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer l.Close()
-				await(t, "a first answer", func() bool {
+				servertest.Await(t, "a first answer", func() bool {
 					_, err := l.Allow(context.Background(), "k")
 					return err == nil
 				})

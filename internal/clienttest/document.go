@@ -120,17 +120,17 @@ func documentNotifiesItsReaders(t *testing.T, lib *Library) {
 				}
 			}
 		}()
-		Await(t, "the reader has subscribed", func() bool { return heard.Load() > 0 })
+		servertest.Await(t, "the reader has subscribed", func() bool { return heard.Load() > 0 })
 		for i := range int64(3) {
 			before := heard.Load()
 			if _, err := writer.Write(ctx, []byte("x"), i); err != nil {
 				t.Fatal(err)
 			}
-			Await(t, "the reader is notified", func() bool { return heard.Load() > before })
+			servertest.Await(t, "the reader is notified", func() bool { return heard.Load() > before })
 		}
 		before := heard.Load()
 		p.Cut()
-		Await(t, "the reader has subscribed anew", func() bool { return heard.Load() > before })
+		servertest.Await(t, "the reader has subscribed anew", func() bool { return heard.Load() > before })
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Notify ended with %v", err)

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
@@ -76,19 +75,4 @@ func WantClass(tb testing.TB, err error, want string) {
 func follow(s, primary *servertest.Server) {
 	host, port, _ := strings.Cut(primary.Addr(), ":")
 	s.Do("REPLICAOF", host, port)
-}
-
-// Await asks again until the answer is yes.
-func Await(tb testing.TB, what string, yes func() bool) {
-	tb.Helper()
-	const patience = 20 * time.Second
-	deadline := time.Now().Add(patience)
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within %v: %s", patience, what)
-		}
-		<-again.C
-	}
 }

@@ -43,7 +43,7 @@ func commandsAreSentOnce(t *testing.T, lib *Library) {
 								defer close(done)
 								call(o)
 							}()
-							Await(t, "the fault strikes", func() bool {
+							servertest.Await(t, "the fault strikes", func() bool {
 								select {
 								case <-done:
 									return true
@@ -160,7 +160,7 @@ func (d deadlineOnly) Deadline() (time.Time, bool) { return d.until, true }
 // within is the answer that must come long before the library would give up.
 func within(tb testing.TB, answered <-chan error) (err error) {
 	tb.Helper()
-	Await(tb, "the call returns", func() bool {
+	servertest.Await(tb, "the call returns", func() bool {
 		select {
 		case err = <-answered:
 			return true

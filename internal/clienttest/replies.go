@@ -120,7 +120,7 @@ func repliesReachTheirCallers(t *testing.T, lib *Library) {
 				t.Errorf("%s: %d answers: this test shows nothing", mode, n)
 			}
 			// A connection that was cut last may fail one more.
-			Await(t, "an answer in the end", func() bool {
+			servertest.Await(t, "an answer in the end", func() bool {
 				reply, err := c.Do(context.Background(), Words("ECHO", "still there"))
 				return err == nil && reply == "still there"
 			})

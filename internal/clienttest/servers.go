@@ -73,7 +73,7 @@ func back(t *testing.T, c script.Redialer, p *servertest.Proxy, old, next *serve
 	old.Do("REPLICAOF", "NO", "ONE")
 	p.SetTarget(old.Addr())
 	follow(next, old)
-	Await(t, "the client has changed back", func() bool {
+	servertest.Await(t, "the client has changed back", func() bool {
 		_, err := c.Do(context.Background(), cmd)
 		if err != nil {
 			c.Redial(context.Background())

@@ -121,7 +121,7 @@ func TestServersDieWithTheTestBinary(t *testing.T) {
 		t.Fatalf("the helper started %v", pids)
 	}
 	for _, pid := range pids {
-		await(t, "the server of a killed test binary ends", func() bool { return !alive(pid) })
+		Await(t, "the server of a killed test binary ends", func() bool { return !alive(pid) })
 	}
 }
 

@@ -56,7 +56,7 @@ func TestProxyDelaysReplies(t *testing.T) {
 			t.Errorf("the reply came through: %v", got)
 		}
 	})
-	await(t, "the request arrives", func() bool { return s.Do("GET", "n") == "1" })
+	Await(t, "the request arrives", func() bool { return s.Do("GET", "n") == "1" })
 	p.Cut() // also ends the delay
 	all.Wait()
 }
@@ -103,15 +103,5 @@ func TestProxyChangesTarget(t *testing.T) {
 	b.Stop()
 	if _, err := ask(t, "tcp", p.Addr(), "PING"); err == nil {
 		t.Error("a connection to a stopped server works")
-	}
-}
-
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v: %s", patience, what)
-		}
 	}
 }

@@ -1,12 +1,12 @@
 package servertest
 
 import (
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // StartReplica starts a replica of a server and returns when it has the data. cfg
@@ -55,18 +55,10 @@ func hasLine(info any, line string) bool {
 	return slices.Contains(strings.Split(text, "\r\n"), line)
 }
 
-// await asks again every few milliseconds until the answer is yes.
+// await asks again until the answer is yes.
 func (s *Server) await(what string, yes func() bool) {
 	s.tb.Helper()
-	deadline := time.Now().Add(patience)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			s.tb.Fatalf("servertest: %s %s is not %s within %v%s", s.kind, s.addr, what, patience, s.log())
-		}
-		<-again.C
-	}
+	Await(s.tb, fmt.Sprintf("%s %s is %s", s.kind, s.addr, what), yes)
 }
 
 // port returns the port of Addr.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Kind is a server program. The zero Kind is none of them.
@@ -81,4 +82,18 @@ func find(tb testing.TB, kind Kind) string {
 // systems offer Valkey under the name of Redis.
 func masquerades(kind Kind, info string) bool {
 	return strings.Contains(info, "valkey_version:") != (kind == Valkey)
+}
+
+// Await asks again until the answer is yes.
+func Await(tb testing.TB, what string, yes func() bool) {
+	tb.Helper()
+	deadline := time.Now().Add(patience)
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within %v: %s", patience, what)
+		}
+		<-again.C
+	}
 }

@@ -134,14 +134,14 @@ func TestCloseLeavesCommandsUnknown(t *testing.T) {
 				}
 			})
 		}
-		clienttest.Await(t, "all commands are sent", func() bool { return p.Requests() == before+len(ours) })
+		servertest.Await(t, "all commands are sent", func() bool { return p.Requests() == before+len(ours) })
 		for _, client := range raw {
 			running.Go(client.Close)
 		}
 		running.Wait()
 		cancel()
 		s.Thaw()
-		clienttest.Await(t, "the commands are carried out", func() bool { return s.Do("GET", "k") == strconv.Itoa(len(ours)) })
+		servertest.Await(t, "the commands are carried out", func() bool { return s.Do("GET", "k") == strconv.Itoa(len(ours)) })
 	})
 }
 
@@ -160,7 +160,7 @@ func TestDeadlineIsOfItsCaller(t *testing.T) {
 			before, other := p.Requests(), make(chan error)
 			short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			go func() {
-				clienttest.Await(t, "the first is sent", func() bool { return p.Requests() > before })
+				servertest.Await(t, "the first is sent", func() bool { return p.Requests() > before })
 				_, err := c.Do(context.Background(), clienttest.Words("INCR", "other"))
 				other <- err
 			}()
