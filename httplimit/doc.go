@@ -7,9 +7,10 @@
 //	limited := weir.Must(httplimit.New(limiter, httplimit.RemoteAddress, nil))
 //	http.ListenAndServe(":8080", limited.Handler(mux))
 //
-// [NewMulti] asks several limits, all or nothing. [Middleware.Handler] has the
-// signature of middleware for net/http and chi; adapters for other frameworks are
-// modules of their own below adapter.
+// [NewMulti] asks several limits, all or nothing, and [NewPolicy] asks a policy.
+// [Middleware.Handler] has the signature of middleware for net/http and chi; adapters
+// for other frameworks are modules of their own below adapter. A [Transport] is for
+// clients.
 //
 // Answers carry RateLimit-Policy and RateLimit of
 // draft-ietf-httpapi-ratelimit-headers-10; see [Headers]. A denied request gets status

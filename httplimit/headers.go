@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/policy"
 )
 
 // Headers says which headers tell a client how it stands. The zero value is
@@ -138,9 +139,9 @@ func isCounted(d *weir.Decision) bool { return !d.At.IsZero() }
 // writeDraft10 adds both fields.
 func writeDraft10(h http.Header, v *Verdict) {
 	var buffer [256]byte
-	policy := v.policy
-	if policy == "" {
-		policy = policyOf(v.Limits)
+	known := v.policy
+	if known == "" {
+		known = policyOf(v.Limits)
 	}
 	text := buffer[:0]
 	for i := range v.Decisions {
@@ -151,9 +152,13 @@ func writeDraft10(h http.Header, v *Verdict) {
 			text = append(text, ", "...)
 		}
 		text = appendQuota(text, &v.Limits[i], &v.Decisions[i])
+		if v.standings != nil && v.standings[i] != policy.Normal {
+			text = append(text, ";weir-standing="...)
+			text = append(text, v.standings[i].String()...)
+		}
 	}
 	both := make([]string, 2) // one allocation for the values of two fields
-	both[0], both[1] = policy, string(text)
+	both[0], both[1] = known, string(text)
 	add(h, policyField, both[0:1:1])
 	if len(text) > 0 {
 		add(h, limitField, both[1:2:2])

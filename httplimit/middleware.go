@@ -353,7 +353,7 @@ func (rule *Rule) ask(r *http.Request, v *Verdict) (key string, cost int64, ok b
 		case AbsentShared:
 			key = sharedKey
 		default:
-			*v = Verdict{Blocked: "The request does not say whom it is from."}
+			*v = Verdict{Blocked: missing}
 			return "", 0, false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/policy"
 )
 
 // Verdict is the answer for one request.
@@ -34,7 +35,8 @@ type Verdict struct {
 	// weir.FailClosed; else nil.
 	Err error
 
-	policy string // RateLimit-Policy of all Limits, where it was made before
+	policy    string            // RateLimit-Policy of all Limits, where it was made before
+	standings []policy.Standing // of Limits, where a policy has decided
 }
 
 // VerdictOf returns the Verdict of an answer of a weir.Decider, for limits that are
@@ -144,5 +146,6 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, v *Verdict) {
 func (v *Verdict) clone() *Verdict {
 	kept := *v
 	kept.Limits, kept.Decisions = slices.Clone(v.Limits), slices.Clone(v.Decisions)
+	kept.standings = slices.Clone(v.standings)
 	return &kept
 }
