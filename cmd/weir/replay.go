@@ -144,6 +144,9 @@ func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, dec
 				return err
 			}
 			allowed[i] = decision.Allowed
+			if decision.Allowed && decision.Delay > 0 {
+				d.collected.Wait(i, decision.Delay)
+			}
 			if !decisions.wanted() {
 				continue
 			}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -274,5 +276,42 @@ func TestLogFormatOfOnesOwnIsReplayed(t *testing.T) {
 	got := replayed(t, log, "--limit", "gcra:1/1m", "--key", "http_x_api_key", "--log-format", `$msec $request_time $remote_addr "$http_x_api_key"`)
 	if !strings.Contains(got, "(log-format)\nlimit     gcra:1/1m for each http_x_api_key,") || !strings.Contains(got, "denied    1 (50.0 %)") {
 		t.Error(got)
+	}
+}
+
+// TestReplayShowsTheWaitsOfALeakyBucket: twenty at one time start a tenth of a second apart,
+// and the last waits for 1.9 s. A limit that makes nobody wait shows none.
+func TestReplayShowsTheWaitsOfALeakyBucket(t *testing.T) {
+	burst := strings.Repeat(`{"at_us":1000000,"key":"a"}`+"\n", 20)
+	if out := replayed(t, burst, "--limit", "leaky-bucket:10/1s,capacity=20"); !strings.Contains(out, "\nwait      901 ms for half of the admitted at most, 1.9 s for 99 %, 1.9 s for all\n") {
+		t.Errorf("no waits in\n%s", out)
+	}
+	if out := replayed(t, burst, "--limit", "gcra:10/1s"); strings.Contains(out, "\nwait ") {
+		t.Errorf("waits in\n%s", out)
+	}
+	got := startWith(burst, "compare", "--limit", "leaky-bucket:10/1s,capacity=20", "--limit", "gcra:10/1s", "-")
+	for _, want := range []string{"wait of half", "        901 ms         1.9 s\n", "          none          none\n"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %q in\n%s", want, got.out)
+		}
+	}
+}
+
+// TestReplayOfAQueueIsTheQueueOfTheory: Poisson requests at nine tenths of what a leaky
+// bucket lets out are M/D/1, where 1 in 100 waits longer than 2.19 s, and the mean is 450 ms.
+func TestReplayOfAQueueIsTheQueueOfTheory(t *testing.T) {
+	var b strings.Builder
+	r, at := rand.New(rand.NewPCG(1, 9)), 0.0
+	for range 100_000 {
+		at += r.ExpFloat64() / 9 * 1e6
+		fmt.Fprintf(&b, `{"at_us":%d,"key":"a"}`+"\n", int64(at))
+	}
+	var got report.Replay
+	if err := json.Unmarshal([]byte(replayed(t, b.String(), "--limit", "leaky-bucket:10/1s,capacity=1000000", "--json", "-")), &got); err != nil {
+		t.Fatal(err)
+	}
+	w := got.Wait
+	if w == nil || math.Abs(float64(w.P99Micros)-2_190_000) > 200_000 || math.Abs(float64(w.MeanMicros)-450_000) > 25_000 {
+		t.Errorf("%+v", w)
 	}
 }

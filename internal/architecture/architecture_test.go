@@ -55,6 +55,7 @@ var rules = []rule{
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
 	{"internal/document", nil, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
+	{"internal/waits", []string{"internal/exact"}, nil, "a simulation and a replay count waits the same way"},
 	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
 	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
 	{"internal/race", nil, nil, "one constant, for every test that is bounded"},
@@ -65,11 +66,11 @@ var rules = []rule{
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"}, "an attack is run as a user would be hit: on real servers, through real clients"},
 	{"internal", []string{"algorithm", "store", "store/script/kind", "conformance", "internal"}, nil, "what is internal serves the tests and go generate"},
 	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script"}, nil, "examples show what a user would import"},
-	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/document", "internal/exact", "internal/oracle"},
+	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/document", "internal/exact", "internal/oracle", "internal/waits"},
 		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/loglist"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/loglist", "internal/waits"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",

@@ -1,24 +1,16 @@
 package world
 
 import (
-	"math/bits"
-
-	"github.com/weirgo/weir/internal/exact"
+	shared "github.com/weirgo/weir/internal/waits"
 	"github.com/weirgo/weir/sim/result"
 )
 
-// waits counts how long requests waited for their turn: in steps of 1, 2 and 5, and in
-// steps of less than 1 % for percentiles.
+// waits counts how long requests waited for their turn: in steps of 1, 2 and 5, and for
+// percentiles.
 type waits struct {
 	coarse [40]int64
-	fine   [64 << fineBits]int64
-	count  int64
-	sum    exact.Wide
-	most   int64
+	all    shared.Waits
 }
-
-// fineBits is how many bits of a wait behind its first one its fine step keeps.
-const fineBits = 7
 
 // waitBounds are the upper bounds of all coarse steps but the last, in µs: 0, 1, 2, 5, 10, …
 var waitBounds = func() (bounds [len(waits{}.coarse) - 1]int64) {
@@ -38,11 +30,7 @@ func (w *waits) add(wait int64) {
 		i++
 	}
 	w.coarse[i]++
-	shift := max(bits.Len64(uint64(wait))-fineBits-1, 0)
-	w.fine[int64(shift)<<fineBits+wait>>shift]++
-	w.count++
-	w.sum = w.sum.Plus(exact.Product(wait, 1))
-	w.most = max(w.most, wait)
+	w.all.Add(wait, 1)
 }
 
 // buckets returns the coarse steps up to the last that is not empty.
@@ -64,24 +52,8 @@ func (w *waits) buckets() []result.WaitBucket {
 
 // percentiles sums the waits up.
 func (w *waits) percentiles() result.Wait {
-	if w.count == 0 {
-		return result.Wait{}
-	}
 	return result.Wait{
-		MeanMicros: w.sum.Floor(w.count), P50Micros: w.percentile(500), P90Micros: w.percentile(900),
-		P99Micros: w.percentile(990), P999Micros: w.percentile(999), MaxMicros: w.most,
+		MeanMicros: w.all.Mean(), P50Micros: w.all.Percentile(500), P90Micros: w.all.Percentile(900),
+		P99Micros: w.all.Percentile(990), P999Micros: w.all.Percentile(999), MaxMicros: w.all.Most(),
 	}
-}
-
-// percentile returns the upper bound of the fine step that holds it.
-func (w *waits) percentile(perMille int64) int64 {
-	left := exact.Product(w.count, perMille).Ceil(1000)
-	for i, n := range w.fine {
-		if left -= n; left <= 0 {
-			shift := max(i>>fineBits-1, 0)
-			bound := int64(i-shift<<fineBits+1)<<shift - 1
-			return min(bound, w.most)
-		}
-	}
-	return w.most
 }

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"time"
+
+	"github.com/weirgo/weir/internal/waits"
 )
 
 // Top is how many of the most denied keys a report lists, and Rows how many
@@ -70,6 +73,7 @@ type Replay struct {
 	Denied        int64 `json:"denied"`
 	UnitsOffered  int64 `json:"units_offered"` // at most 2^63-1, where it stops
 	UnitsAdmitted int64 `json:"units_admitted"`
+	Wait          *Wait `json:"wait,omitempty"`
 
 	MostDenied     []KeyCount `json:"most_denied"`
 	TimelineMicros int64      `json:"timeline_us"` // the width of a row
@@ -104,6 +108,17 @@ type LimitCount struct {
 	Denied        int64  `json:"denied"`
 	KeysHit       int64  `json:"keys_hit"` // denied at least once
 	UnitsAdmitted int64  `json:"units_admitted"`
+	Wait          *Wait  `json:"wait,omitempty"`
+}
+
+// Wait is how long admitted requests wait for their turn in a leaky bucket; nil where none
+// waits. Percentiles are at most 1 % too long.
+type Wait struct {
+	MeanMicros int64 `json:"mean_us"`
+	P50Micros  int64 `json:"p50_us"`
+	P90Micros  int64 `json:"p90_us"`
+	P99Micros  int64 `json:"p99_us"`
+	MaxMicros  int64 `json:"max_us"`
 }
 
 // KeyCounts is how often one key asked, and how often each limit denied it.
@@ -120,11 +135,12 @@ type Collector struct {
 	offered  []int64
 	denied   []int64 // by number × limits + limit
 	timeline *timeline
+	waits    []*waits.Waits // of each limit, those above 0; nil where there is none
 }
 
 // NewCollector returns an empty Collector for limits of these specs.
 func NewCollector(limits ...string) *Collector {
-	c := &Collector{timeline: newTimeline(len(limits))}
+	c := &Collector{timeline: newTimeline(len(limits)), waits: make([]*waits.Waits, len(limits))}
 	for _, limit := range limits {
 		c.sum.Limits = append(c.sum.Limits, LimitCount{Limit: limit})
 	}
@@ -159,6 +175,24 @@ func (c *Collector) Add(number int, key string, at, cost int64, allowed ...bool)
 	}
 }
 
+// Wait counts that a limit has admitted an event and makes it wait.
+func (c *Collector) Wait(limit int, wait time.Duration) {
+	if c.waits[limit] == nil {
+		c.waits[limit] = new(waits.Waits)
+	}
+	c.waits[limit].Add(wait.Microseconds(), 1)
+}
+
+// waitOf is how long the requests wait that a limit has admitted.
+func (c *Collector) waitOf(limit int, admitted int64) *Wait {
+	if c.waits[limit] == nil {
+		return nil
+	}
+	all := *c.waits[limit]
+	all.Add(0, admitted-all.Count())
+	return &Wait{MeanMicros: all.Mean(), P50Micros: all.Percentile(500), P90Micros: all.Percentile(900), P99Micros: all.Percentile(990), MaxMicros: all.Most()}
+}
+
 // deniedOf is how often each limit denied a key.
 func (c *Collector) deniedOf(number int) []int64 {
 	n := len(c.sum.Limits)
@@ -179,6 +213,9 @@ func (c *Collector) Comparison(source Source) *Comparison {
 	r := c.sum
 	r.Source, r.series = source, c.timeline.series()
 	r.Limits = slices.Clone(r.Limits)
+	for i := range r.Limits {
+		r.Limits[i].Wait = c.waitOf(i, r.Limits[i].Admitted)
+	}
 	r.MostDenied = []KeyCounts{} // not nil, which JSON would show as null
 	for number, offered := range c.offered {
 		if offered == 0 {
@@ -206,7 +243,7 @@ func (c *Collector) Replay(source Source) *Replay {
 	l := all.Limits[0]
 	r := &Replay{
 		Source: source, Limit: l.Limit, Span: all.Span, Keys: all.Keys, KeysHit: l.KeysHit, Admitted: l.Admitted, Denied: l.Denied,
-		UnitsOffered: all.UnitsOffered, UnitsAdmitted: l.UnitsAdmitted, MostDenied: []KeyCount{}, series: all.series,
+		UnitsOffered: all.UnitsOffered, UnitsAdmitted: l.UnitsAdmitted, Wait: l.Wait, MostDenied: []KeyCount{}, series: all.series,
 	}
 	for _, k := range all.MostDenied {
 		r.MostDenied = append(r.MostDenied, KeyCount{k.Key, k.Offered, k.Denied[0]})

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func (r *Replay) Document(command string) *Document {
 			factf("denied", "%s (%s)", Digits(r.Denied), Percent(r.Denied, r.Events)))
 		if r.UnitsOffered != r.Events {
 			d.Lead = append(d.Lead, factf("units", "%s offered, %s admitted (%s)", Digits(r.UnitsOffered), Digits(r.UnitsAdmitted), Percent(r.UnitsAdmitted, r.UnitsOffered)))
+		}
+		if w := r.Wait; w != nil {
+			d.Lead = append(d.Lead, factf("wait", "%s for half of the admitted at most, %s for 99 %%, %s for all", shortened(w.P50Micros), shortened(w.P99Micros), shortened(w.MaxMicros)))
 		}
 	}
 	s := section{Title: "What the limit did", Quiet: true}
@@ -175,10 +179,19 @@ func (r *Comparison) limitTable() table {
 	if units {
 		t.Head = append(t.Head, "units admitted", "of units")
 	}
+	waits := slices.ContainsFunc(r.Limits, func(l LimitCount) bool { return l.Wait != nil })
+	if waits {
+		t.Head = append(t.Head, "wait of half", "wait of 99 %")
+	}
 	for i, l := range r.Limits {
 		row := []cell{word(fmt.Sprintf("%d  %s", i+1, l.Limit)), number(l.Admitted), number(l.Denied), right(Percent(l.Denied, r.Events)), number(l.KeysHit)}
 		if units {
 			row = append(row, number(l.UnitsAdmitted), right(Percent(l.UnitsAdmitted, r.UnitsOffered)))
+		}
+		if w := l.Wait; w != nil {
+			row = append(row, right(shortened(w.P50Micros)), right(shortened(w.P99Micros)))
+		} else if waits {
+			row = append(row, right(shortened(0)), right(shortened(0)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -196,12 +196,17 @@ func Bounds(e *result.Expected) string {
 	return Digits(*e.Min) + " to " + Digits(*e.Max)
 }
 
-// waited writes a percentile of the waits of a result, with three digits.
+// waited writes a percentile of the waits of a result.
 func waited(r *result.Result, micros int64) string {
-	switch {
-	case r.Totals.Admitted == 0:
+	if r.Totals.Admitted == 0 {
 		return "–"
-	case micros == 0:
+	}
+	return shortened(micros)
+}
+
+// shortened writes a wait with three digits.
+func shortened(micros int64) string {
+	if micros == 0 {
 		return "none"
 	}
 	scale := int64(1)
