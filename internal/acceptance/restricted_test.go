@@ -3,11 +3,13 @@ package acceptance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/script"
@@ -267,6 +269,65 @@ func TestForeignValueIsLeftAlone(t *testing.T) {
 				}
 			}
 			e.server.Do("FLUSHALL")
+		}
+	})
+}
+
+// TestHalfRightsLeaveNothingHalf: a user that lacks one command of the scripts gets
+// decisions that are whole, or errors with which nothing is charged. No key stays without
+// a life time, and nothing is corrupt when the user has all rights again.
+func TestHalfRightsLeaveNothingHalf(t *testing.T) {
+	each(t, allPairs(), &servertest.Config{Users: []string{app("")}}, func(t *testing.T, e *env) {
+		opts := withQuotaLua()
+		opts.Timeout = patience
+		s := e.dial(t, dial{addr: e.server.Addr(), user: "app", password: "secret"}, opts)
+		refused := 0
+		for _, missing := range needed {
+			e.server.Do(append([]string{"ACL", "SETUSER"}, strings.Fields(app(""))...)...)
+			for name, a := range quietKinds() { // some of the states are there before
+				mustApply(t, s, op("user "+missing, name, a, 2))
+			}
+			e.server.Do(append([]string{"ACL", "SETUSER"}, strings.Fields(app(missing))...)...)
+			charged := map[string]int64{}
+			for name, a := range quietKinds() {
+				for _, ops := range [][]store.Op{
+					{op("user "+missing, name, a, 1)}, {op("new "+missing, name, a, 2)},
+					{op("user "+missing, name, a, 1), op("log "+missing, name, longest("sliding-log", 100), 2)},
+					{op("log "+missing, name, longest("sliding-log", 100), 1), op("user "+missing, name, a, 1)},
+				} {
+					_, committed, err := s.Apply(context.Background(), ops)
+					if err != nil {
+						refused++
+						wantKind(t, fmt.Sprintf("without %s, %s, %d ops", missing, name, len(ops)), err, "unavailable")
+						continue
+					}
+					for i := range ops {
+						if committed {
+							charged[ops[i].Key+ops[i].Limit] += ops[i].Request.Cost
+						}
+					}
+				}
+			}
+			if n := withoutLife(e); n != 0 {
+				t.Errorf("without %s: %d keys without a life time", missing, n)
+			}
+			e.server.Do(append([]string{"ACL", "SETUSER"}, strings.Fields(app(""))...)...)
+			for name, a := range quietKinds() {
+				for key, limit := range map[string]algorithm.Algorithm{"user ": a, "new ": a, "log ": longest("sliding-log", 100)} {
+					one := op(key+missing, name, limit, 0)
+					want := charged[one.Key+one.Limit]
+					if key == "user " {
+						want += 2
+					}
+					left := remaining(t, s, one.Slot)
+					if capacity := remaining(t, s, op("fresh", name, limit, 0).Slot); left != capacity-want {
+						t.Errorf("without %s: %s of %s: %d left of %d, want %d", missing, name, key, left, capacity, capacity-want)
+					}
+				}
+			}
+		}
+		if refused < 100 {
+			t.Errorf("%d calls were refused", refused)
 		}
 	})
 }

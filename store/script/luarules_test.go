@@ -35,6 +35,7 @@ var luaStrings = map[string]string{
 	"tail":      "an element of a list, or made by format",
 	"before":    "the text of a state, or what a log shows of it",
 	"verdict":   "a sign",
+	"mark":      "a sign",
 	"sign":      "a sign",
 	"seconds":   "the instant as it was given, or a word of TIME",
 	"colon":     "a sign, or nothing",

@@ -76,8 +76,16 @@ func (p *pending) inBatch(at algorithm.Instant, reply string) {
 		return
 	}
 	verdict, states := reply[0], reply[1:]
-	if verdict == '!' || verdict == '?' {
+	switch verdict {
+	case '!', '?':
 		p.answer(0, false, p.refused(reply))
+		return
+	case 'x', 'X':
+		var err error = &ServerError{Message: states}
+		if verdict == 'x' {
+			err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		p.answer(0, false, cmp.Or(p.refusal, explain(p.dispatcher.verb(), err, p.dispatcher.takes)))
 		return
 	}
 	p.before = p.before[:0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,9 +182,20 @@ func (s *Store) eval(ctx context.Context, p *program, c *Command) (string, error
 	if err != nil && isUnknownScript(err) {
 		s.counters.scriptMisses.Add(1)
 		c.Args[0], c.Args[1] = load, p.text
-		return s.do(ctx, c)
+		reply, err = s.do(ctx, c)
+	}
+	if err != nil && raised(p, err) {
+		err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return reply, err
+}
+
+// raised reports whether the script p itself has raised an error, such as one of a command
+// that the user may not send: servers then name the script by its SHA-1, which no proxy
+// does. Scripts raise before their first write only, or have taken it back.
+func raised(p *program, err error) bool {
+	var refused *ServerError
+	return errors.As(err, &refused) && refused.Code() == "ERR" && strings.Contains(refused.Message, p.sha)
 }
 
 func isUnknownScript(err error) bool {

@@ -396,7 +396,7 @@ if after and argv[2] ~= '' then
     done = try('LTRIM', key, drop, '-1')
     if done.err then
       if head then call('LSET', key, drop, after.first) end
-      return done
+      error(done)
     end
   elseif head then
     call('LSET', key, '0', head)
@@ -413,12 +413,12 @@ if after and argv[2] ~= '' then
     if failed and after.tail then
       call('LSET', key, '-1', after.tail)
     elseif failed and after.text and try('LTRIM', key, '0', '-2').err then
-      return { err = 'ERR an entry stays: neither PEXPIRE nor LTRIM is allowed' }
+      return { err = 'ERR an entry stays: neither PEXPIRE nor LTRIM is allowed', stays = true }
     end
   end
   if failed then
     if head then call('LSET', key, '0', after.was) end
-    return failed
+    error(failed)
   end
 end
 return verdict .. seconds .. colon .. micros .. ' ' .. before

@@ -166,7 +166,7 @@ if drop > 0 then
   done = try('LTRIM', key, drop, '-1')
   if done.err then
     if head then call('LSET', key, drop, after.first) end
-    return done
+    error(done)
   end
 elseif head then
   call('LSET', key, '0', head)
@@ -183,10 +183,10 @@ if not failed then
   if failed and after.tail then
     call('LSET', key, '-1', after.tail)
   elseif failed and after.text and try('LTRIM', key, '0', '-2').err then
-    return { err = 'ERR an entry stays: neither PEXPIRE nor LTRIM is allowed' }
+    return { err = 'ERR an entry stays: neither PEXPIRE nor LTRIM is allowed', stays = true }
   end
 end
 if failed then
   if head then call('LSET', key, '0', after.was) end
-  return failed
+  error(failed)
 end

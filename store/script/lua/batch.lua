@@ -10,9 +10,9 @@
 --        of all, which is for the sum of their costs
 -- reply  the instant, then for each group ';' its verdict and the states before its
 --        ops, with ',' between them. '-' denied, '!' and the index of an op whose
---        state is not one of its kind, '?' and the index of one whose Lua failed, and why. For
---        several groups ';*', the count of those admitted, which come first, ',' and
---        the state before them
+--        state is not one of its kind, '?' and the index of one whose Lua failed, and why;
+--        'x' and an error of the server, with which nothing was charged, 'X' and one with
+--        which something was. For several groups ';*', the count of those admitted, which come first, ',' and the state before them
 -- Go     Store.Apply and Store.Peek; call.batch in call.go, call.decode in reply.go
 local call = redis.call
 local try = redis.pcall
@@ -43,12 +43,13 @@ end
 local now, shown = clock(ARGV[1])
 local writes, least = ARGV[2] ~= '', 0
 if writes then least = ARGV[2] + 0 end
-local requests = {}
+local requests, logs, strings = {}, false, false
 place = 4
 for i = 1, ARGV[3] + 0 do
   local kind, last = kinds[ARGV[place]], place + 1 + ARGV[place + 1]
   local one = { decide = kind.decide, write = kind.write }
   for k = place + 2, last do one[#one + 1] = ARGV[k] + 0 end
+  if kind.write then logs = true else strings = true end
   requests[text(i)], place = one, last + 1
 end
 
@@ -77,27 +78,49 @@ local function decided(key, one)
   return verdict, after, life, before or state or ''
 end
 
-local function commit(key, one, after, life)
+-- allowed is whether the user of the connection may send everything that the rest of the
+-- call may need.
+local allowed = false
+
+-- commitLog writes a log, as a whole or not at all. Where it is not the only thing that is
+-- written, what the user may not do must show before anything has changed: SET, LTRIM and
+-- RPUSH are tried in ways that change nothing, and LSET behind the first write, which LTRIM
+-- takes back.
+local function commitLog(key, one, after, px, alone)
+  local tried = allowed or alone and not strings
+  if not tried then
+    call('SET', key, '', after.kept + after.drop > 0 and 'NX' or 'XX')
+    call('LTRIM', key, '0', '-1')
+    if after.tail or not after.text then
+      call('RPUSH', key, '0')
+      call('LTRIM', key, '0', '-2')
+    end
+  end
+  local stays = one.write(key, after, px)
+  if stays then error(stays) end
+  if not tried and after.text and not after.tail and not after.head then
+    local done = try('LSET', key, '-1', after.text)
+    if done.err then
+      call('LTRIM', key, '0', '-2')
+      error(done)
+    end
+  end
+  allowed = not tried or allowed
+end
+
+local function commit(key, one, after, life, alone)
   local px = floor((life + 999) / 1000) + 1000
   if px < least then px = least end
-  if one.write then
-    local failed = one.write(key, after, px)
-    if failed then error(failed) end
-    return
-  end
+  if one.write then return commitLog(key, one, after, px, alone) end
   if type(after) == 'number' then after = text(after) end
   if not lives[key] then changed[#changed + 1] = key end
   states[key], lives[key] = after ~= '' and after, px
 end
 
-local function put(key, state, px)
-  if state then call('SET', key, state, 'PX', px) else call('DEL', key) end
-end
-
 local function single(key, one)
   local verdict, after, life, before = decided(key, one)
   if verdict == '!' or verdict == '?' then return refused(verdict, 1, after) end
-  if after and writes then commit(key, one, after, life) end
+  if after and writes then commit(key, one, after, life, true) end
   return verdict .. before
 end
 
@@ -110,8 +133,11 @@ local function several(first, count)
     reply[i], afters[i], lifes[i] = before, after, life
   end
   if writes and sign == '+' then
-    for i = 1, count do
-      if afters[i] then commit(KEYS[first + i], requests[ARGV[place + i]], afters[i], lifes[i]) end
+    for pass = 1, logs and 2 or 1 do -- logs come first: a write of one can be refused
+      for i = 1, count do
+        local one = requests[ARGV[place + i]]
+        if afters[i] and (not logs or not one.write == (pass == 2)) then commit(KEYS[first + i], one, afters[i], lifes[i]) end
+      end
     end
   end
   return sign .. table.concat(reply, ',')
@@ -136,6 +162,23 @@ local function coalesced(key, count, one, sum)
   return '*' .. text(admitted) .. ',' .. before
 end
 
+-- A write of a log, and a read behind it, can be refused when other groups are done.
+if logs then
+  local decideOne, decideSeveral = single, several
+  local function answer(done, reply)
+    if done then return reply end
+    local mark = 'x' -- nothing was charged
+    if type(reply) == 'table' then
+      if reply.stays then mark = 'X' end
+      reply = reply.err
+    end
+    local why = string.gsub(reply, '[;,%c]', ' ')
+    return mark .. string.sub(why, 1, 200)
+  end
+  single = function(key, one) return answer(pcall(decideOne, key, one)) end
+  several = function(first, count) return answer(pcall(decideSeveral, first, count)) end
+end
+
 local replies, key = { shown }, 0
 while place <= #ARGV do
   local count, answer = ARGV[place] + 0, nil
@@ -151,6 +194,18 @@ while place <= #ARGV do
   key, place = key + count, place + count + 1
 end
 if writes then
-  for i = 1, #changed do put(changed[i], states[changed[i]], lives[changed[i]]) end
+  -- PEXPIRE deletes. Where a SET comes before it, both are tried first.
+  for i = 1, #changed do
+    if #changed > 1 and not states[changed[i]] then
+      call('SET', changed[i], '', call('GET', changed[i]) and 'NX' or 'XX')
+      call('PEXPIRE', changed[i], lives[changed[i]], 'NX')
+    end
+  end
+  for i = 1, #changed do
+    if states[changed[i]] then call('SET', changed[i], states[changed[i]], 'PX', lives[changed[i]]) end
+  end
+  for i = 1, #changed do
+    if not states[changed[i]] then call('PEXPIRE', changed[i], '0') end
+  end
 end
 return table.concat(replies, ';')
