@@ -66,7 +66,11 @@ func (c *compiler) alternative(at Path, number int, text string, values *[]strin
 	if a.all[number].typ != Address {
 		v := a.read(number, text)
 		if !v.set || strings.Trim(text, " \t") != text {
-			c.refuse(at, text, "without spaces around it, as values are compared", "")
+			shown := text
+			if a.all[number].secret {
+				shown = ""
+			}
+			c.refuse(at, shown, "without spaces around it, as values are compared", "")
 			return
 		}
 		*values = append(*values, v.text)

@@ -32,9 +32,10 @@ func parsePattern(text string) (pattern, error) {
 		method, rest = text[:i], strings.TrimLeft(text[i+1:], " \t")
 	}
 	slash := strings.IndexByte(rest, '/')
-	p := pattern{method: method, host: canonicalHost(rest[:slash])}
+	host := rest[:slash]
+	p := pattern{method: method, host: canonicalHost(host)}
 	rest = rest[slash:]
-	if strings.Contains(p.host, ":") {
+	if strings.Contains(host, ":") {
 		return pattern{}, fmt.Errorf("the host has a port: no host that is compared has one")
 	}
 	if cleanPath(rest) != rest {
