@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +23,28 @@ func openPlain(clk clock.Clock) store.Store { return newPlainStore(clk) }
 
 func checkNamed(t *testing.T, name string) conformance.Check {
 	t.Helper()
-	for _, c := range quickConfig().Checks() {
-		if c.Name == name {
-			return c
-		}
+	return checkOf(t, quickConfig(), name)
+}
+
+// checkOf is a check for the stores that a Config describes.
+func checkOf(t *testing.T, cfg *conformance.Config, name string) conformance.Check {
+	t.Helper()
+	all := cfg.Checks()
+	i := slices.IndexFunc(all, func(c conformance.Check) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no check %q", name)
 	}
-	t.Fatalf("there is no check %q", name)
-	return conformance.Check{}
+	return all[i]
+}
+
+func mutantNamed(t *testing.T, name string) mutant {
+	t.Helper()
+	all := mutants()
+	i := slices.IndexFunc(all, func(m mutant) bool { return m.name == name })
+	if i < 0 {
+		t.Fatalf("there is no mutant %q", name)
+	}
+	return all[i]
 }
 
 func TestCheckNamesAreStableWords(t *testing.T) {
@@ -76,28 +92,22 @@ func TestFailureShowsTheTranscript(t *testing.T) {
 // Of a history without an order it shows the shortest part, and what the last
 // call could have been told.
 func TestFailureOfAHistoryIsShort(t *testing.T) {
-	for _, m := range mutants() {
-		if m.name != "looks come from a copy that lags" {
-			continue
-		}
-		err := checkNamed(t, "linear/one-slot/gcra").Verify(m.open)
-		for tries := 0; err == nil && tries < 5; tries++ {
-			err = checkNamed(t, "linear/one-slot/gcra").Verify(m.open)
-		}
-		if err == nil {
-			t.Fatal("a store whose looks lag passes")
-		}
-		for _, part := range []string{"no order of concurrent calls", "alone have no order", "caller  began  returned", "after all of the others"} {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("the failure does not show %q:\n%v", part, err)
-			}
-		}
-		if n := strings.Count(err.Error(), "\n"); n > 40 {
-			t.Errorf("%d lines:\n%v", n, err)
-		}
-		return
+	m, c := mutantNamed(t, "looks come from a copy that lags"), checkNamed(t, "linear/one-slot/gcra")
+	err := c.Verify(m.open)
+	for tries := 0; err == nil && tries < 5; tries++ {
+		err = c.Verify(m.open)
 	}
-	t.Error("there is no such mutant")
+	if err == nil {
+		t.Fatal("a store whose looks lag passes")
+	}
+	for _, part := range []string{"no order of concurrent calls", "alone have no order", "caller  began  returned", "after all of the others"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the failure does not show %q:\n%v", part, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n > 40 {
+		t.Errorf("%d lines:\n%v", n, err)
+	}
 }
 
 func TestTimelineFailureShowsFileAndLine(t *testing.T) {
@@ -340,23 +350,11 @@ func (b *boundLimit) Peek(ctx context.Context, key string, r algorithm.Request) 
 	return ops[0].Outcome, at, err
 }
 
-func TestBoundLimitIsChecked(t *testing.T) {
-	for _, name := range []string{"boundary/bound-limit", "model/random-history"} {
-		c := checkNamed(t, name)
-		for charges := int64(1); charges <= 2; charges++ {
-			err := c.Verify(func(clk clock.Clock) store.Store {
-				return &boundStore{plainStore: newPlainStore(clk), charges: charges}
-			})
-			if passes := err == nil; passes != (charges == 1) {
-				t.Errorf("%s on a Bound that charges %d times: %v", name, charges, err)
-			}
-		}
-	}
-	for _, name := range []string{"input/refused", "context/ended", "close/then-closed", "features/owner", "features/same-answers", "features/wrapped"} {
-		if err := checkNamed(t, name).Verify(func(clk clock.Clock) store.Store { return &boundStore{plainStore: newPlainStore(clk), charges: 1} }); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+// A sound Bound passes; brokenFeatures are others.
+func TestBoundLimitConforms(t *testing.T) {
+	conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store {
+		return &boundStore{plainStore: newPlainStore(clk), charges: 1}
+	}, quickConfig())
 }
 
 // A wrong answer that is that of a fresh key leads to its cause, and the transcript counts
@@ -376,15 +374,10 @@ func TestFailureOfADroppedStateSaysSo(t *testing.T) {
 		"stored/is-the-state":  {"got:       nothing is kept\n", "which may be dropped in ", " and not before\n"},
 		"stored/for-a-while":   {"got:       0s\n", "want:      2s to 1h0m0s\n"},
 	} {
-		for _, c := range limits.config().Checks() {
-			if c.Name != name {
-				continue
-			}
-			err := c.Verify(early)
-			for _, part := range want {
-				if err == nil || !strings.Contains(err.Error(), part) {
-					t.Errorf("%s does not say %q:\n%v", name, part, err)
-				}
+		err := checkOf(t, limits.config(), name).Verify(early)
+		for _, part := range want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s does not say %q:\n%v", name, part, err)
 			}
 		}
 	}
