@@ -49,22 +49,26 @@ func (d *decoder) wrongType(n *document.Node, path Path, allowed string) {
 }
 
 // explains reports whether an error of Compile only repeats what the decoder found: a
-// value that was not read is missing, and so perhaps is the field whose name is wrong.
+// value that was not read is missing, and so is the field whose name is misspelt.
 func (d *decoder) explains(e *FieldError) bool {
 	for _, own := range d.errs {
-		path, unread := own.Path, own.Path
-		if len(path) == 0 {
+		if len(own.Path) == 0 {
 			continue
 		}
-		if e.Value == "" { // something is missing from, or too much in, what surrounds it
-			path = path[:len(path)-1]
+		around, last := own.Path[:len(own.Path)-1], own.Path[len(own.Path)-1]
+		if own.Suggestion != "" {
+			last = own.Suggestion
 		}
-		if hasPrefix(e.Path, unread) || e.Value == "" && hasPrefix(e.Path, path) && len(e.Path) <= len(path)+1 {
+		missing := e.Value == "" && (own.Suggestion != "" || own.Problem != unknownField) &&
+			(len(e.Path) == len(around) || len(e.Path) == len(around)+1 && e.Path[len(around)] == last)
+		if hasPrefix(e.Path, own.Path) || missing && hasPrefix(e.Path, around) {
 			return true
 		}
 	}
 	return false
 }
+
+const unknownField = "unknown field"
 
 func hasPrefix(p, prefix Path) bool {
 	if len(p) < len(prefix) {
@@ -108,7 +112,7 @@ func (d *decoder) structure(n *document.Node, path Path, v reflect.Value) {
 		below := path.with(f.Name)
 		index, is := known.index[f.Name]
 		if !is {
-			d.refuse(f.Place, FieldError{Path: below, Problem: "unknown field",
+			d.refuse(f.Place, FieldError{Path: below, Problem: unknownField,
 				Allowed: "one of " + strings.Join(known.names, ", "), Suggestion: nearest(f.Name, known.names)})
 			continue
 		}

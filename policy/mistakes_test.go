@@ -122,6 +122,22 @@ func TestMistakeIsShownOnce(t *testing.T) {
 	}
 }
 
+// TestOtherMistakesAreShownToo: what is missing is not put down to any unknown field.
+func TestOtherMistakesAreShownToo(t *testing.T) {
+	for text, want := range map[string]int{
+		"title: x\nrules: []\n":                             2, // no version
+		"version: 1\nrules: [{id: a, colour: red}]\n":       2, // no limit
+		"version: 1\nrules: [{limit: gcra:1/1s, idx: a}]\n": 1, // id is meant
+		"version: 1\nrules: [{limit: gcra:1/1s, foo: a}]\n": 2, // no id
+	} {
+		_, err := Parse([]byte(text), nil)
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || len(invalid.Fields) != want {
+			t.Errorf("%s%v", text, err)
+		}
+	}
+}
+
 func TestWrongOptionIsNoMistakeOfTheFile(t *testing.T) {
 	_, err := Parse([]byte("version: 1\nattributes: {a: {secret: true}}\n"), nil)
 	if !errors.Is(err, store.ErrInvalid) {

@@ -33,6 +33,7 @@ var commands = []subcommand{
 	{"replay", "Decide every request of a trace and report whom a limit would have hit.", func() runner { return &replayCommand{} }},
 	{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
 	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
+	{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
 	{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
 }
 
