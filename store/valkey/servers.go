@@ -2,8 +2,11 @@ package valkeystore
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/store/script"
 )
 
@@ -52,8 +55,38 @@ const distrusted = 15 * time.Second
 // that many share. So for a while commands are sent over those that it has for commands
 // that block: such a connection has one command at a time, and is closed where that
 // command is not answered.
-func (c *client) CloseIdle(context.Context, string) {
+//
+// The application may have filled the pool of these. So 32 are asked at a time, and as
+// many again where some did not answer: a call each would have to find them otherwise.
+func (c *client) CloseIdle(ctx context.Context, key string) {
 	c.trusted.Store(time.Now().Add(distrusted).UnixNano())
+	server := c.valkey
+	if c.cluster {
+		if server = c.valkey.Nodes()[c.Node(key)]; server == nil {
+			return // another server has the key, or nobody knows which
+		}
+	}
+	if !answer(ctx, server, 32) {
+		answer(ctx, server, 32)
+	}
+}
+
+// answer reports whether so many connections for commands that block answer, and closes
+// those that do not.
+func answer(ctx context.Context, server valkey.Client, connections int) bool {
+	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	var silent atomic.Bool
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() {
+			if server.Do(ctx, server.B().Arbitrary("PING").Blocking()).NonValkeyError() != nil {
+				silent.Store(true)
+			}
+		})
+	}
+	all.Wait()
+	return !silent.Load()
 }
 
 // distrusts reports whether commands need connections of their own.
