@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type EnforcerOptions struct {
 	// Clock says when overrides, entries of lists and rules begin and end. nil is the
 	// wall clock.
 	Clock store.Clock
-	// Sequential decides limits in shadow one after the other behind the others, instead
+	// Sequential decides rules in shadow one after the other behind the others, instead
 	// of concurrently. It is for deciders that wait for nothing, such as those in memory,
 	// and for simulations.
 	Sequential bool
@@ -36,7 +37,7 @@ type EnforcerOptions struct {
 }
 
 // Enforcer decides requests by a policy. It is safe for concurrent use. A decision costs
-// the calls of the decider: one Take for all enforced limits, and one for each limit in
+// the calls of the decider: one Take for all enforced limits, and one for each rule in
 // shadow.
 type Enforcer struct {
 	decider   weir.Decider
@@ -120,7 +121,7 @@ func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) {
 func (e *Enforcer) Policy() *Compiled { return e.policy.Load() }
 
 // Decide answers a request: all enforced limits in one Take, all or nothing, and each
-// limit in shadow by itself. A refusal is a Verdict. An error means that there is no
+// rule in shadow by itself. A refusal is a Verdict. An error means that there is no
 // decision, and that Verdict.Allowed is false: what the decider returned where no
 // OnFailure answers for it, a *CrossNodeError, or a clock that is outside of
 // algorithm.InstantOf.
@@ -167,18 +168,19 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 
 // decide asks the limits of v, and fills in what they answer.
 func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant, ask ask, take bool) error {
-	var shadows sync.WaitGroup
 	blocked := false
 	for i := range v.Rules {
 		r := &v.Rules[i]
-		switch {
-		case r.Action == ActionExempt:
-			r.Allowed = true
-		case r.Action != ActionAsk:
-			r.RetryAfter = waitUntil(r.Until, at)
+		r.Allowed = r.Action == ActionExempt
+		if r.Action == ActionBlock || r.Action == ActionMissing {
+			r.RetryAfter, r.Standing = waitUntil(r.Until, at), Throttled
 			blocked = blocked || r.Enforced
-		case !r.Enforced && !e.inOrder:
-			shadows.Go(func() { decideShadow(ctx, r, ask) })
+		}
+	}
+	var shadows sync.WaitGroup
+	if !e.inOrder {
+		for rule := range shadowsOf(v.Rules) {
+			shadows.Go(func() { decideShadow(ctx, rule, ask) })
 		}
 	}
 	var err error
@@ -186,33 +188,42 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 		err = e.decideEnforced(ctx, v, ask, take)
 	}
 	if e.inOrder {
-		for i := range v.Rules {
-			if r := &v.Rules[i]; r.Action == ActionAsk && !r.Enforced {
-				decideShadow(ctx, r, ask)
-			}
+		for rule := range shadowsOf(v.Rules) {
+			decideShadow(ctx, rule, ask)
 		}
 	}
 	shadows.Wait()
 	for i := range v.Rules {
 		if r := &v.Rules[i]; r.Decided {
 			r.Standing = e.standings.of(r, at, take)
-		} else if r.Action == ActionBlock || r.Action == ActionMissing {
-			r.Standing = Throttled
 		}
 	}
 	v.summarize(err == nil)
 	return err
 }
 
-// decideEnforced asks all enforced limits, all or nothing.
-func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take bool) error {
-	asks := make([]weir.Ask, 0, len(v.Rules))
-	places := make([]int, 0, len(v.Rules))
-	for i := range v.Rules {
-		if r := &v.Rules[i]; r.Action == ActionAsk && r.Enforced {
-			asks, places = append(asks, r.Limit.ForN(r.Key, r.Cost)), append(places, i)
+// shadowsOf yields the limits of each rule in shadow that has to be asked.
+func shadowsOf(rules []RuleVerdict) iter.Seq[[]RuleVerdict] {
+	return func(yield func([]RuleVerdict) bool) {
+		for len(rules) > 0 {
+			n, asked, blocked := 0, false, false
+			for n < len(rules) && rules[n].rule == rules[0].rule {
+				asked = asked || rules[n].Action == ActionAsk
+				blocked = blocked || rules[n].Action == ActionBlock || rules[n].Action == ActionMissing
+				n++
+			}
+			rule := rules[:n]
+			rules = rules[n:]
+			if asked && !blocked && !rule[0].Enforced && !yield(rule) {
+				return
+			}
 		}
 	}
+}
+
+// decideEnforced asks all enforced limits, all or nothing.
+func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take bool) error {
+	asks, places := asksOf(v.Rules, true)
 	if len(asks) == 0 {
 		return nil
 	}
@@ -230,14 +241,29 @@ func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take
 	return nil
 }
 
-// decideShadow asks one limit in shadow.
-func decideShadow(ctx context.Context, r *RuleVerdict, ask ask) {
-	result, err := ask(ctx, r.Limit.ForN(r.Key, r.Cost))
-	if err != nil {
-		r.Err = err
-		return
+// decideShadow asks the limits of one rule in shadow, all or nothing, as they would be
+// asked if the rule were alone.
+func decideShadow(ctx context.Context, rule []RuleVerdict, ask ask) {
+	asks, places := asksOf(rule, false)
+	result, err := ask(ctx, asks...)
+	for i, place := range places {
+		if err != nil {
+			rule[place].Err = err
+		} else {
+			rule[place].set(result.Decisions[i])
+		}
 	}
-	r.set(result.Decisions[0])
+}
+
+// asksOf returns what to ask, and for which of the limits.
+func asksOf(rules []RuleVerdict, enforced bool) (asks []weir.Ask, places []int) {
+	asks, places = make([]weir.Ask, 0, len(rules)), make([]int, 0, len(rules))
+	for i := range rules {
+		if r := &rules[i]; r.Action == ActionAsk && r.Enforced == enforced {
+			asks, places = append(asks, r.Limit.ForN(r.Key, r.Cost)), append(places, i)
+		}
+	}
+	return asks, places
 }
 
 func (r *RuleVerdict) set(d weir.Decision) {

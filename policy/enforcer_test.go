@@ -131,6 +131,29 @@ func TestEnforcedLimitsAreOneTakeAndShadowsTheirOwn(t *testing.T) {
 	}
 }
 
+// TestShadowRuleIsAllOrNothingByItself: its limits are asked as if they were enforced, also
+// where an enforced limit denies.
+func TestShadowRuleIsAllOrNothingByItself(t *testing.T) {
+	for _, sequential := range []bool{true, false} {
+		b := newBench(t, one(
+			Rule{ID: "tight", Limit: specOf("gcra:1/24h")},
+			Rule{ID: "trial", Limits: map[string]LimitRef{"day": specOf("gcra:3/24h"), "minute": specOf("gcra:100/24h")}, Mode: Shadow},
+			Rule{ID: "blocks", Limits: map[string]LimitRef{"a": specOf(Block), "b": specOf("gcra:9/24h")}, Mode: Shadow},
+		), &EnforcerOptions{Sequential: sequential})
+		var v Verdict
+		for range 5 {
+			v = b.decide(of())
+		}
+		day, minute, blocked := v.Rules[1], v.Rules[2], v.Rules[4]
+		if day.Allowed || day.Decision.Remaining != 0 || minute.Decision.Remaining != 97 || blocked.Decided {
+			t.Errorf("sequential %t: day has %d left, minute %d: want 0 and 97, since the two are charged together", sequential, day.Decision.Remaining, minute.Decision.Remaining)
+		}
+		if n := b.asked.takes.Load(); n != 10 {
+			t.Errorf("sequential %t: %d calls, want 10", sequential, n)
+		}
+	}
+}
+
 // TestFieldReports runs the reports on policies with the numbers that they were published with.
 func TestFieldReports(t *testing.T) {
 	t.Run("b47 ipv6 clients share their prefix", func(t *testing.T) {

@@ -103,17 +103,22 @@ func (c *Compiled) begin(p *Plan, r *Request) {
 
 // listed returns what the lists say.
 func (c *Compiled) listed(s *resolution, at algorithm.Instant) (ListAction, ListEntry) {
-	if i, found := c.deny.first(s, at); found {
-		return Denied, shown(&c.deny, i)
+	if e, found := firstLive(&c.deny, s, at); found {
+		return Denied, e
 	}
-	if i, found := c.allow.first(s, at); found {
-		return Exempt, shown(&c.allow, i)
+	if e, found := firstLive(&c.allow, s, at); found {
+		return Exempt, e
 	}
 	return None, ListEntry{}
 }
 
-func shown(l *list[entry], i int) ListEntry {
-	return ListEntry{Index: i, Reason: l.all[i].reason, Until: l.all[i].until}
+func firstLive(l *list[entry], s *resolution, at algorithm.Instant) (e ListEntry, found bool) {
+	for _, i := range l.matching(s) {
+		if e := &l.all[i]; live(e.until, at) {
+			return ListEntry{Index: int(i), Reason: e.reason, Until: e.until}, true
+		}
+	}
+	return ListEntry{}, false
 }
 
 // matching returns the positions of the exceptions whose conditions hold, in order. The
@@ -131,15 +136,6 @@ func (l *list[T]) matching(s *resolution) []int32 {
 		}
 	}
 	return kept
-}
-
-func (l *list[T]) first(s *resolution, at algorithm.Instant) (i int, found bool) {
-	for _, i := range l.matching(s) {
-		if e, is := any(&l.all[i]).(*entry); is && live(e.until, at) {
-			return int(i), true
-		}
-	}
-	return 0, false
 }
 
 // find writes into s.candidates the rules that a request may meet, in order. Those that
