@@ -12,9 +12,9 @@
 //
 // A law is broken by a history: readings of a clock that may go back, and costs,
 // drawn at random around what the last answers promised. A failure names the law
-// and its rule and shows the shortest history found. Where the parameters should
-// be drawn as well, or the state come from other parameters, loop over Laws and
-// call Check inside rapid.Check.
+// and its rule and shows the shortest history found. TestFamily tries the laws with
+// tiny, usual and the largest parameters, and with parameters that change. Where the
+// parameters should be drawn as well, loop over Laws and call Check inside rapid.Check.
 //
 // # A store of your own
 //
