@@ -80,7 +80,7 @@ func lostReplyIsChargedOnce(t *testing.T, lib *Library) {
 
 // RunAllocations measures decisions of a single caller. Nothing else may run meanwhile.
 func RunAllocations(t *testing.T, lib *Library) {
-	SkipUnderRace(t)
+	race.SkipAllocations(t)
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		within, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
@@ -98,12 +98,4 @@ func RunAllocations(t *testing.T, lib *Library) {
 			}
 		}
 	})
-}
-
-// SkipUnderRace skips a test of allocations where the race detector is on.
-func SkipUnderRace(t *testing.T) {
-	t.Helper()
-	if race.Enabled {
-		t.Skip("the race detector allocates")
-	}
 }

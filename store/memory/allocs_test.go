@@ -40,9 +40,7 @@ func mustNotAllocate(t *testing.T, what string, f func()) {
 
 // The path of a service: a Limiter, keys that are held, admitted and denied.
 func TestDecisionsDoNotAllocate(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector allocates")
-	}
+	race.SkipAllocations(t)
 	ctx := context.Background()
 	keys := make([]string, 1000)
 	for i := range keys {
@@ -90,9 +88,7 @@ func TestDecisionsDoNotAllocate(t *testing.T) {
 // A key that is asked about and never charged is not kept, so nothing is
 // allocated for it either.
 func TestDecisionsAboutKeysThatAreNotHeldDoNotAllocate(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector allocates")
-	}
+	race.SkipAllocations(t)
 	ctx := context.Background()
 	for _, spec := range fixedSize {
 		l, err := weir.New(newStore(t, nil), weir.Limit{Name: "limit", Algorithm: parse(t, spec)}, nil)
@@ -107,9 +103,7 @@ func TestDecisionsAboutKeysThatAreNotHeldDoNotAllocate(t *testing.T) {
 
 // With slices that are used again, Apply and Peek need nothing of their own.
 func TestApplyDoesNotAllocate(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector allocates")
-	}
+	race.SkipAllocations(t)
 	ctx := context.Background()
 	s := newStore(t, &memorystore.Options{MaxKeys: 100})
 	ops := make([]store.Op, len(fixedSize))

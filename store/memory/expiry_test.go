@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
 )
 
@@ -149,23 +150,8 @@ func TestSweeperDropsWhatHasExpired(t *testing.T) {
 	}
 	s.allow(t, "kept", long, 1)
 	s.pass(2 * time.Second)
-	eventually(t, func() bool { return s.Stats().Keys == 1 })
+	servertest.Await(t, "what has expired is swept", func() bool { return s.Stats().Keys == 1 })
 	if s.allow(t, "kept", long, 1) {
 		t.Error("a slot was swept before it was fresh")
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t *testing.T, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("the condition has not come true within 30 s")
-		}
 	}
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/internal/clienttest"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/internal/servertest"
 )
 
 // What go-redis needs for a call is about 5 allocations. Ours come on top.
 func TestCallsDoNotAllocate(t *testing.T) {
-	clienttest.SkipUnderRace(t)
+	race.SkipAllocations(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		raw, c := open(t, &redis.Options{Addr: s.Addr(), ContextTimeoutEnabled: true})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)

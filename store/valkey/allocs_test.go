@@ -7,12 +7,13 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/clienttest"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/internal/servertest"
 )
 
 // The text of the reply is the one allocation that there has to be.
 func TestCallsAllocateTheirReply(t *testing.T) {
-	clienttest.SkipUnderRace(t)
+	race.SkipAllocations(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		_, c := open(t, s.Addr(), valkey.ClientOption{})
 		late, cancel := context.WithTimeout(context.Background(), time.Hour)
