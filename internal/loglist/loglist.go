@@ -12,7 +12,7 @@ import (
 func Text(elements []string) string {
 	words := make([]string, 0, len(elements)+1)
 	for i, element := range elements {
-		if head, summary, found := strings.Cut(element, "+"); i == 0 && found {
+		if head, summary, found := strings.Cut(element, "+"); i == 0 && found && head != "" {
 			if extra, _, _ := strings.Cut(summary, ":"); extra != "0" {
 				words = append(words, "+"+extra)
 			}
@@ -34,6 +34,9 @@ func Elements(text string) []string {
 	extra, words, weighted := "", strings.Split(text, " "), false
 	if extra, weighted = strings.CutPrefix(words[0], "+"); weighted {
 		words = words[1:]
+	}
+	if len(words) == 0 {
+		return []string{text} // of no state
 	}
 	elements := make([]string, len(words))
 	var sums [levels]int64
@@ -58,7 +61,7 @@ func Elements(text string) []string {
 			elements[i] += shown
 		}
 	}
-	if weighted && len(elements) > 0 {
+	if weighted {
 		elements[0] += "+" + extra + ":0"
 	}
 	return elements
