@@ -104,15 +104,25 @@ type Queue interface {
 type Request struct {
 	// Cost is the number of units asked for. 0 is a look: never denied,
 	// never a change of state. Below 0 is refused by the stores before Step;
-	// a Step that meets one denies it with Never. Above the capacity is
+	// a Step that meets one denies it with Never. A Take above the capacity is
 	// denied with Never.
 	Cost int64
 
 	// MaxDelay bounds the Delay of a leaky bucket: a request whose rounded
 	// Delay would be longer is denied. 0 is no bound; above 0 and below 1 µs
 	// means no delay at all; a part below 1 µs is otherwise dropped; below 0
-	// is refused by the stores. The other algorithms ignore it.
+	// is refused by the stores. The other algorithms ignore it. A Charge and a
+	// Refund have none.
 	MaxDelay time.Duration
+
+	// At is the instant at which a Refund was taken, as the store returned it: the
+	// window algorithms give back only where the window, or the entry, of that
+	// instant still counts. The other algorithms and verbs ignore it.
+	At Instant
+
+	// Verb says what is done with Cost. The zero Verb is Take; the others are for
+	// an Algorithm that is a Charger.
+	Verb Verb
 }
 
 // Outcome is the answer to a Request. Durations are whole µs, counted from the
@@ -132,6 +142,12 @@ type Outcome struct {
 	// ResetAfter is the shortest wait after which the key acts like one that
 	// was never used, if nothing else happens. 0 for a fresh key.
 	ResetAfter time.Duration
+	// Debt is how many units more than the capacity count, rounded up, at most
+	// MaxUnits: so many have to be regained, or given back, before Remaining
+	// can rise above 0. It is above 0 after a charge, after a change of
+	// parameters, and where a clock has gone back behind an instant that the
+	// state knows.
+	Debt int64
 	// Delay is how long an admitted caller of a leaky bucket must wait for
 	// its turn, rounded up; for a look, how long a unit would wait now. 0 for
 	// a denied request and for every other algorithm.

@@ -21,6 +21,7 @@ const KindFixedWindow = "fixed-window/1"
 var (
 	_ InPlace      = (*FixedWindow)(nil)
 	_ StateChecker = (*FixedWindow)(nil)
+	_ Charger      = (*FixedWindow)(nil)
 )
 
 func fixedWindowFamily() Family {
@@ -54,6 +55,10 @@ func (f *FixedWindow) Step(s State, now Instant, r Request) (next State, o Outco
 
 // StepInPlace implements InPlace.
 func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		f.other(s, now, r, o)
+		return
+	}
 	now = now.bounded()
 	e, count := int64(now), int64(0)
 	if !s.Fresh() {
@@ -81,8 +86,40 @@ func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 	}
 	if count > 0 {
 		o.ResetAfter = micros(end - int64(now))
+	} else if ahead := end - f.period - int64(now); ahead > 0 {
+		// All was given back, in a later window than a fresh key would count in.
+		o.ResetAfter = micros(ahead)
 	}
-	o.Remaining = max(0, f.limit-count)
+	f.left(count, o)
+}
+
+// other is StepInPlace for a charge or a refund.
+func (f *FixedWindow) other(s *State, now Instant, r Request, o *Outcome) {
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge:
+		raised := FixedWindow{f.raised()}
+		raised.StepInPlace(s, now, Request{Cost: r.Cost}, o)
+	case r.Verb == Refund && r.Cost >= 0:
+		f.refund(s, int64(now.bounded()), int64(r.At.bounded()), r.Cost)
+	default:
+		*o = Outcome{RetryAfter: Never}
+	}
+	var look Outcome
+	f.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
+}
+
+// refund takes n from the count where the window that holds at is the one that counts.
+func (f *FixedWindow) refund(s *State, now, at, n int64) {
+	if s.Fresh() || n == 0 {
+		return
+	}
+	start := f.start(max(now, s.w0))
+	if s.w0 < start || s.w1 == 0 || f.start(at) != start {
+		return
+	}
+	*s = State{w0: s.w0, w1: max(0, s.w1-n), shape: twoWords}
 }
 
 // CheckState implements StateChecker.

@@ -26,6 +26,7 @@ const KindGCRA = "gcra/1"
 var (
 	_ InPlace      = (*GCRA)(nil)
 	_ StateChecker = (*GCRA)(nil)
+	_ Charger      = (*GCRA)(nil)
 )
 
 func gcraFamily() Family {
@@ -60,6 +61,10 @@ func (g *GCRA) Step(s State, now Instant, r Request) (next State, o Outcome) {
 
 // StepInPlace implements InPlace.
 func (g *GCRA) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		g.other(s, now, r, o)
+		return
+	}
 	at := int64(now.bounded())
 	debt := g.debt(s, at)
 	room := g.room(debt)
@@ -75,8 +80,29 @@ func (g *GCRA) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 			*s = g.store(at, debt)
 		}
 	}
-	o.Remaining = g.remaining(room)
+	if room.whole < 0 {
+		o.Debt = g.over(room)
+	} else {
+		o.Remaining = g.remaining(room)
+	}
 	o.ResetAfter = micros(debt.ceil())
+}
+
+// other is StepInPlace for a charge or a refund.
+func (g *GCRA) other(s *State, now Instant, r Request, o *Outcome) {
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge:
+		raised := GCRA{g.raised()}
+		raised.StepInPlace(s, now, Request{Cost: r.Cost}, o)
+	case r.Verb == Refund && r.Cost >= 0:
+		g.refund(s, int64(now.bounded()), r.Cost)
+	default:
+		*o = Outcome{RetryAfter: Never}
+	}
+	var look Outcome
+	g.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
 }
 
 // String returns the spec, such as "gcra:100/1m,burst=20", as ParseSpec reads it.

@@ -30,6 +30,7 @@ const KindLeakyBucket = "leaky-bucket/1"
 var (
 	_ InPlace      = (*LeakyBucket)(nil)
 	_ StateChecker = (*LeakyBucket)(nil)
+	_ Charger      = (*LeakyBucket)(nil)
 	_ Queue        = (*LeakyBucket)(nil)
 )
 
@@ -68,6 +69,10 @@ func (l *LeakyBucket) Step(s State, now Instant, r Request) (next State, o Outco
 
 // StepInPlace implements InPlace.
 func (l *LeakyBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		l.other(s, now, r, o)
+		return
+	}
 	at := int64(now.bounded())
 	debt := l.debt(s, at)
 	room := l.room(debt)
@@ -85,8 +90,29 @@ func (l *LeakyBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 			*s = l.store(at, debt)
 		}
 	}
-	o.Remaining = l.remaining(room)
+	if room.whole < 0 {
+		o.Debt = l.over(room)
+	} else {
+		o.Remaining = l.remaining(room)
+	}
 	o.ResetAfter = micros(debt.ceil())
+}
+
+// other is StepInPlace for a charge or a refund.
+func (l *LeakyBucket) other(s *State, now Instant, r Request, o *Outcome) {
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge:
+		raised := LeakyBucket{l.raised()}
+		raised.StepInPlace(s, now, Request{Cost: r.Cost}, o)
+	case r.Verb == Refund && r.Cost >= 0:
+		l.refund(s, int64(now.bounded()), r.Cost)
+	default:
+		*o = Outcome{RetryAfter: Never}
+	}
+	var look Outcome
+	l.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
 }
 
 // tooLate returns by how many µs delay exceeds the bound; it is not above 0

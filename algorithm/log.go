@@ -76,6 +76,12 @@ func (t tail) after(cut int64) tail {
 	return t
 }
 
+// has reports whether there is an entry at the instant at. O(log n).
+func (t tail) has(at int64) bool {
+	_, found := slices.BinarySearch(t.buffer.stamps[t.first:t.end], at)
+	return found
+}
+
 // through returns the units of all entries of the buffer before index i.
 func (t tail) through(i int64) int64 {
 	n := sort.Search(len(t.weights), func(k int) bool { return t.weights[k].index >= i })

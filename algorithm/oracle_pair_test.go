@@ -13,11 +13,13 @@ import (
 type request struct {
 	now, cost int64
 	bound     time.Duration
+	verb      algorithm.Verb
+	at        int64 // of a refund
 	outcome   oracle.Outcome
 }
 
 // leftOver is what a step in place may find in the outcome that it is to write.
-var leftOver = algorithm.Outcome{Allowed: true, Limit: -1, Remaining: -1, RetryAfter: -1, ResetAfter: -1, Delay: -1}
+var leftOver = algorithm.Outcome{Allowed: true, Limit: -1, Remaining: -1, RetryAfter: -1, ResetAfter: -1, Delay: -1, Debt: -1}
 
 // pair runs an algorithm and the oracle side by side.
 type pair struct {
@@ -26,6 +28,7 @@ type pair struct {
 	o     *oracle.Oracle
 	state algorithm.State
 	last  request
+	taken []int64 // the instants of what was admitted
 	steps int
 	story strings.Builder
 	goals goals
@@ -52,7 +55,33 @@ func (p *pair) play(m move) error {
 	if p.kind != oracle.LeakyBucket && m.bound%2 == 0 {
 		r.bound = 0 // ignored, and seldom given
 	}
+	switch m.bits >> 53 % 8 {
+	case 6:
+		r.verb, r.bound = algorithm.Charge, 0
+		if m.bits>>50%8 == 7 { // around the largest debt
+			r.now = p.last.now
+			r.cost = max(0, p.last.outcome.Remaining-p.last.outcome.Debt+p.maxDebt()+1-int64(m.bits%3))
+		}
+	case 7:
+		r.verb, r.bound, r.at = algorithm.Refund, 0, r.now
+		if n := uint64(len(p.taken)); n > 0 && m.bits>>50%8 > 0 {
+			r.at = p.taken[n-1-m.bits>>40%min(n, 4)]
+		}
+	}
 	return p.step(r)
+}
+
+func (p *pair) maxDebt() int64 { return p.a.(algorithm.Charger).MaxDebt() }
+
+// decide asks the oracle.
+func (p *pair) decide(r request) oracle.Outcome {
+	switch r.verb {
+	case algorithm.Charge:
+		return p.o.DecideCharge(r.now, r.cost)
+	case algorithm.Refund:
+		return p.o.DecideRefund(r.now, r.at, r.cost)
+	}
+	return p.o.Decide(r.now, r.cost, r.bound)
 }
 
 // step takes one request to both, and compares every field of the outcome. Along
@@ -60,10 +89,13 @@ func (p *pair) play(m move) error {
 // equality of both forms of a step.
 func (p *pair) step(r request) error {
 	before, text := p.state, p.state.String()
-	asked := algorithm.Request{Cost: r.cost, MaxDelay: r.bound}
+	asked := algorithm.Request{Cost: r.cost, MaxDelay: r.bound, Verb: r.verb, At: algorithm.Instant(r.at)}
 	after, got := p.a.Step(before, algorithm.Instant(r.now), asked)
-	r.outcome = p.o.Decide(r.now, r.cost, r.bound)
-	fmt.Fprintf(&p.story, "%d: %d units at %d within %v: %+v, now %q\n", p.steps, r.cost, r.now, r.bound, r.outcome, after)
+	r.outcome = p.decide(r)
+	fmt.Fprintf(&p.story, "%d: %v %d units at %d within %v (of %d): %+v, now %q\n", p.steps, r.verb, r.cost, r.now, r.bound, r.at, r.outcome, after)
+	if r.outcome.Allowed && r.cost > 0 && r.verb != algorithm.Refund {
+		p.taken = append(p.taken, r.now)
+	}
 	p.steps++
 
 	if o, err := inMicros(got); err != nil || o != r.outcome {
@@ -123,7 +155,7 @@ func inMicros(o algorithm.Outcome) (oracle.Outcome, error) {
 	}
 	same := oracle.Outcome{
 		Allowed: o.Allowed, Limit: o.Limit, Remaining: o.Remaining,
-		ResetAfter: micros(o.ResetAfter), Delay: micros(o.Delay),
+		ResetAfter: micros(o.ResetAfter), Delay: micros(o.Delay), Debt: o.Debt,
 	}
 	if o.RetryAfter == algorithm.Never {
 		same.RetryAfter = oracle.Never
@@ -159,6 +191,15 @@ func (g goals) note(p *pair, r request) {
 	count("clock back within a window", d < 0 && r.now/p.period == last.now/p.period)
 	count("clock two windows behind", d < 0 && r.now/p.period < last.now/p.period-1)
 	count("last instant there is", r.now == maxInstant)
+	charge, refund := r.verb == algorithm.Charge, r.verb == algorithm.Refund
+	count("charged into debt", charge && r.cost > 0 && r.outcome.Allowed && r.outcome.Debt > 0)
+	count("charged to the largest debt", charge && r.cost > 0 && r.outcome.Allowed && r.outcome.Debt == p.maxDebt())
+	count("charge beyond the largest debt", charge && !r.outcome.Allowed && r.outcome.RetryAfter != oracle.Never)
+	count("charge that no wait allows", charge && r.outcome.RetryAfter == oracle.Never)
+	count("look at a key that was charged into debt", r.cost == 0 && r.outcome.Debt > 0)
+	count("refund that leaves a debt", refund && r.cost > 0 && last.outcome.Debt > 0 && r.outcome.Debt > 0)
+	count("refund of all", refund && r.cost > 0 && p.steps > 1 && last.outcome.ResetAfter > 0 && r.outcome.Remaining == p.capacity)
+	count("refund of a part", refund && r.cost > 0 && d == 0 && r.outcome.Remaining > last.outcome.Remaining && r.outcome.Remaining < p.capacity)
 	switch p.kind {
 	case oracle.GCRA, oracle.LeakyBucket, oracle.TokenBucket:
 		count("fraction in the state", p.state.Words() >= 3)

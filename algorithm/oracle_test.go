@@ -124,6 +124,8 @@ func TestOracleRunsReachTheirGoals(t *testing.T) {
 		"cost is the capacity, admitted", "cost is the capacity, denied", "cost is the capacity and one",
 		"cost near the largest int64", "look at a key in debt",
 		"clock back within a window", "clock two windows behind", "last instant there is",
+		"charged into debt", "charged to the largest debt", "charge beyond the largest debt", "charge that no wait allows",
+		"look at a key that was charged into debt", "refund that leaves a debt", "refund of all", "refund of a part",
 	}
 	fractions := []string{"fraction in the state", "remaining in a fraction of a µs"}
 	special := map[oracle.Kind][]string{

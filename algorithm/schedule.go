@@ -114,16 +114,43 @@ func (s *schedule) debtWithPart(state *State, now int64) span {
 // room returns how much debt may be added: burst × T − debt, perhaps negative.
 func (s *schedule) room(debt span) span { return s.minus(s.full, debt) }
 
-// remaining returns how many units fit into room.
+// remaining returns how many units fit into room, which is not below 0.
 func (s *schedule) remaining(room span) int64 {
-	if room.whole < 0 {
-		return 0
-	}
 	if s.withFraction {
 		n, _ := exact.MulAddDiv(room.whole, s.units, room.part, s.per)
 		return n
 	}
 	return int64(uint64(room.whole) / uint64(s.per))
+}
+
+// over returns how many units room is below 0, rounded up.
+func (s *schedule) over(room span) int64 {
+	return min(MaxUnits, exact.Up(exact.MulAddDiv(-room.whole, s.units, -room.part, s.per)))
+}
+
+// MaxDebt implements Charger.
+func (s *schedule) MaxDebt() int64 { return maxDebt(s.units, s.per, s.burst) }
+
+// raised returns the schedule by which a charge is decided: with a burst that is
+// larger by the largest debt.
+func (s *schedule) raised() schedule {
+	r := *s
+	r.burst += s.MaxDebt()
+	r.full = r.product(r.burst)
+	return r
+}
+
+// refund moves the arrival time back by n units, not to before now.
+func (s *schedule) refund(state *State, now, n int64) {
+	debt := s.debt(state, now)
+	if debt == (span{}) || n == 0 {
+		return
+	}
+	if given := s.times(n); given.less(debt) {
+		*state = s.store(now, s.minus(debt, given))
+	} else {
+		*state = s.store(now, span{})
+	}
 }
 
 // store returns the state whose arrival time lies debt beyond now.

@@ -30,6 +30,7 @@ const KindSlidingCounter = "sliding-counter/1"
 var (
 	_ InPlace      = (*SlidingCounter)(nil)
 	_ StateChecker = (*SlidingCounter)(nil)
+	_ Charger      = (*SlidingCounter)(nil)
 )
 
 func slidingCounterFamily() Family {
@@ -63,6 +64,10 @@ func (c *SlidingCounter) Step(s State, now Instant, r Request) (next State, o Ou
 
 // StepInPlace implements InPlace.
 func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		c.other(s, now, r, o)
+		return
+	}
 	now = now.bounded()
 	e := int64(now)
 	if !s.Fresh() {
@@ -92,8 +97,46 @@ func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request, o *Outcom
 		o.ResetAfter = micros(next + c.period - int64(now))
 	case prev > 0:
 		o.ResetAfter = micros(next - int64(now))
+	case start > int64(now):
+		// All was given back, in a later window than a fresh key would count in.
+		o.ResetAfter = micros(start - int64(now))
 	}
-	o.Remaining = max(0, c.limit-used)
+	c.left(used, o)
+}
+
+// other is StepInPlace for a charge or a refund.
+func (c *SlidingCounter) other(s *State, now Instant, r Request, o *Outcome) {
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge:
+		raised := SlidingCounter{c.raised()}
+		raised.StepInPlace(s, now, Request{Cost: r.Cost}, o)
+	case r.Verb == Refund && r.Cost >= 0:
+		c.refund(s, int64(now.bounded()), int64(r.At.bounded()), r.Cost)
+	default:
+		*o = Outcome{RetryAfter: Never}
+	}
+	var look Outcome
+	c.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
+}
+
+// refund takes n from the count of the window that holds at, where it still counts.
+func (c *SlidingCounter) refund(s *State, now, at, n int64) {
+	if s.Fresh() || n == 0 {
+		return
+	}
+	start := c.start(max(now, s.w0))
+	kept, cur, prev := c.carry(s, start)
+	switch at = c.start(at); {
+	case at == start && cur > 0:
+		cur = max(0, cur-n)
+	case at == start-c.period && prev > 0:
+		prev = max(0, prev-n)
+	default:
+		return
+	}
+	*s = counterState(kept, cur, prev)
 }
 
 // carry returns what s holds for the window at start: the start to store, the

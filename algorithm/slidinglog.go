@@ -11,7 +11,7 @@ import "time"
 // A closed interval of t µs sees at most L·(⌊t/P⌋ + 1) admitted; the bound is
 // reached by taking L at once, one period apart.
 //
-// Admission costs amortised O(1), denial and look O(log n) for n entries.
+// Admission costs amortised O(1), denial and look O(log n) for n entries, a refund O(n).
 // Expired entries are dropped by the next admission.
 //
 // The state is the log, in its text form "[+extra] instant[:cost] …": the cost
@@ -28,6 +28,7 @@ const KindSlidingLog = "sliding-log/1"
 var (
 	_ InPlace      = (*SlidingLog)(nil)
 	_ StateChecker = (*SlidingLog)(nil)
+	_ Charger      = (*SlidingLog)(nil)
 )
 
 func slidingLogFamily() Family {
@@ -61,6 +62,10 @@ func (l *SlidingLog) Step(s State, now Instant, r Request) (next State, o Outcom
 
 // StepInPlace implements InPlace.
 func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		l.other(s, now, r, o)
+		return
+	}
 	now = now.bounded()
 	e := int64(now)
 	t := s.tail()
@@ -91,7 +96,43 @@ func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	if used > 0 {
 		o.ResetAfter = micros(last + l.period - int64(now))
 	}
-	o.Remaining = max(0, l.limit-used)
+	l.left(used, o)
+}
+
+// other is StepInPlace for a charge or a refund.
+func (l *SlidingLog) other(s *State, now Instant, r Request, o *Outcome) {
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge:
+		raised := SlidingLog{l.raised()}
+		raised.StepInPlace(s, now, Request{Cost: r.Cost}, o)
+	case r.Verb == Refund && r.Cost >= 0:
+		l.refund(s, int64(now.bounded()), int64(r.At.bounded()), r.Cost)
+	default:
+		*o = Outcome{RetryAfter: Never}
+	}
+	var look Outcome
+	l.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
+}
+
+// refund takes n from the entry at the instant at, where it still counts. A log without
+// entries is fresh. O(n) for n entries.
+func (l *SlidingLog) refund(s *State, now, at, n int64) {
+	t := s.tail()
+	if t.empty() || n == 0 || at <= max(now, t.last())-l.period || !t.has(at) {
+		return
+	}
+	var next State
+	for _, e := range s.entries() {
+		if e.at == at {
+			e.cost -= min(n, e.cost)
+		}
+		if e.cost > 0 {
+			next = next.tail().append(e.at, e.cost)
+		}
+	}
+	*s = next
 }
 
 // CheckState implements StateChecker: instants that increase, from 0 to

@@ -17,7 +17,8 @@ import (
 //
 // The state is the instant of the last change and the tokens it left, followed
 // by the numerator and denominator of a fraction of a token where there is one:
-// "last tokens [f P]". Decisions are O(1).
+// "last tokens [f P]"; tokens are below 0 where the key is in debt. Decisions are
+// O(1).
 //
 // Source: RFC 2697 and RFC 2698 (token buckets C and E); J. Turner (1986).
 type TokenBucket struct {
@@ -34,6 +35,7 @@ const KindTokenBucket = "token-bucket/1"
 var (
 	_ InPlace      = (*TokenBucket)(nil)
 	_ StateChecker = (*TokenBucket)(nil)
+	_ Charger      = (*TokenBucket)(nil)
 )
 
 func tokenBucketFamily() Family {
@@ -80,6 +82,10 @@ func (t *TokenBucket) Step(s State, now Instant, r Request) (next State, o Outco
 
 // StepInPlace implements InPlace.
 func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
+	if r.Verb != Take {
+		t.other(s, now, r, o)
+		return
+	}
 	at := int64(now.bounded())
 	e, tokens, part := t.level(s, at)
 	behind := e - at // how far the clock lies behind the last change
@@ -96,7 +102,11 @@ func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 			*s = t.store(e, tokens, part)
 		}
 	}
-	o.Remaining = tokens
+	if tokens >= 0 {
+		o.Remaining = tokens
+	} else {
+		o.Debt = -tokens
+	}
 	// A full bucket is not fresh before its last change: what is taken now
 	// comes back from then on only.
 	o.ResetAfter = micros(behind)
@@ -104,6 +114,34 @@ func (t *TokenBucket) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 		o.ResetAfter += micros(t.wait(t.burst-tokens, part))
 	}
 }
+
+// other is StepInPlace for a charge or a refund.
+func (t *TokenBucket) other(s *State, now Instant, r Request, o *Outcome) {
+	at := int64(now.bounded())
+	e, tokens, part := t.level(s, at)
+	lowest := -t.MaxDebt()
+	*o = Outcome{Allowed: true}
+	switch {
+	case r.Verb == Charge && uint64(r.Cost) > uint64(t.burst-lowest), r.Cost < 0, r.Verb != Charge && r.Verb != Refund:
+		*o = Outcome{RetryAfter: Never}
+	case r.Cost == 0:
+	case r.Verb == Charge && tokens-r.Cost < lowest:
+		*o = Outcome{RetryAfter: micros(e - at + t.wait(lowest+r.Cost-tokens, part))}
+	case r.Verb == Charge:
+		*s = t.store(e, tokens-r.Cost, part)
+	case tokens == t.burst: // nothing to give back
+	case r.Cost >= t.burst-tokens:
+		*s = t.store(e, t.burst, 0)
+	default:
+		*s = t.store(e, tokens+r.Cost, part)
+	}
+	var look Outcome
+	t.StepInPlace(s, now, Request{}, &look)
+	o.answer(r.Verb, look)
+}
+
+// MaxDebt implements Charger.
+func (t *TokenBucket) MaxDebt() int64 { return maxDebt(t.units, t.per, t.burst) }
 
 // level returns the effective instant and what the bucket holds then: whole
 // tokens and a numerator over per.
@@ -118,7 +156,15 @@ func (t *TokenBucket) level(s *State, now int64) (e, tokens, part int64) {
 			part, _ = exact.MulDiv(part, t.per, max(1, s.shape.w3))
 		}
 	}
-	if elapsed := e - s.w0; elapsed >= t.fill {
+	full := t.fill
+	if tokens < 0 {
+		// Another limit may have left a debt that this one would not pay back in time.
+		if lowest := -t.MaxDebt(); tokens < lowest {
+			tokens, part = lowest, 0
+		}
+		full = t.wait(t.burst-tokens, part)
+	}
+	if elapsed := e - s.w0; elapsed >= full {
 		return e, t.burst, 0
 	} else if elapsed > 0 {
 		gained, rest := exact.MulAddDiv(elapsed, t.units, part, t.per)
@@ -131,7 +177,7 @@ func (t *TokenBucket) level(s *State, now int64) (e, tokens, part int64) {
 }
 
 // wait returns how many µs it takes to gain n tokens less part/per of one,
-// rounded up. n is at least 1 and at most burst.
+// rounded up. n is at least 1 and at most burst and the largest debt.
 func (t *TokenBucket) wait(n, part int64) int64 {
 	return exact.Up(exact.MulAddDiv(n, t.per, -part, t.units))
 }
@@ -155,7 +201,7 @@ func (t *TokenBucket) CheckState(s State) error {
 	if s.w0 < 0 || s.w0 > int64(MaxInstant) {
 		return refuseState(Instant(s.w0).String())
 	}
-	if s.w1 < 0 || s.w1 > MaxUnits {
+	if s.w1 < -MaxUnits || s.w1 > MaxUnits {
 		return refuseState(Instant(s.w1).String())
 	}
 	const longest = int64(MaxPeriod / time.Microsecond)

@@ -36,6 +36,25 @@ func (w window) String() string {
 // half-open and aligned to the Unix epoch.
 func (w window) start(at int64) int64 { return at - at%w.period }
 
+// MaxDebt implements Charger.
+func (w window) MaxDebt() int64 { return MaxUnits }
+
+// raised returns the window by which a charge is decided: with a limit that is larger
+// by the largest debt.
+func (w window) raised() window {
+	w.limit += MaxUnits
+	return w
+}
+
+// left writes what remains of the limit where so much is used.
+func (w window) left(used int64, o *Outcome) {
+	if used <= w.limit {
+		o.Remaining = w.limit - used
+	} else {
+		o.Debt = min(used-w.limit, MaxUnits)
+	}
+}
+
 // checkCounts refuses a state that does not have least to most words, the first
 // an instant and the others counts, or that has a last word of 0 that would have
 // been left out.

@@ -19,7 +19,7 @@ import (
 func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 	caught := map[string]bool{}
 	var golden strings.Builder
-	for _, b := range brokenAlgorithms {
+	for _, b := range allBrokenAlgorithms() {
 		t.Run(b.law+"/"+b.how, func(t *testing.T) {
 			l := lawNamed(t, b.law)
 			err := draw.Search(draw.Options{Name: b.law, Runs: 2000, Seed: 1, Shrink: 2 * time.Second}, func(t *draw.T) {
@@ -51,6 +51,9 @@ func TestLawsCatchBrokenAlgorithms(t *testing.T) {
 	}
 }
 
+// allBrokenAlgorithms are those with a mistake in any verb.
+func allBrokenAlgorithms() []brokenAlgorithm { return slices.Concat(brokenAlgorithms, brokenVerbs) }
+
 // sameMistake is the mistake of a broken algorithm with other parameters, where it is
 // about that.
 func sameMistake(how string) []algorithm.Algorithm {
@@ -74,7 +77,7 @@ func sameMistake(how string) []algorithm.Algorithm {
 func TestLawsCatchBrokenAlgorithmsTenTimesOfTen(t *testing.T) {
 	defer func() { scale = 0 }()
 	for scale = range scales {
-		for _, b := range brokenAlgorithms {
+		for _, b := range allBrokenAlgorithms() {
 			l := lawNamed(t, b.law)
 			for n := range uint64(10) {
 				o := draw.Options{Name: b.law, Runs: 100, Seed: 1 + 1000*n}

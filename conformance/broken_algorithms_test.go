@@ -7,13 +7,14 @@ import (
 	"github.com/weirgo/weir/algorithm"
 )
 
-// brokenAlgorithms are sound ones with one mistake each, and the law that must
-// notice. build makes a new one for each run, so that one with a memory of its
-// own repeats itself.
-var brokenAlgorithms = []struct {
+// brokenAlgorithm is a sound one with one mistake, and the law that must notice. build
+// makes a new one for each run, so that one with a memory of its own repeats itself.
+type brokenAlgorithm struct {
 	law, how string
 	build    func() algorithm.Algorithm
-}{
+}
+
+var brokenAlgorithms = []brokenAlgorithm{
 	{"P1-equal-arguments-equal-results", "counts its calls", countsCalls},
 	{"P2-states-are-values", "remembers states", remembersStates},
 	{"P2-concurrent-steps-are-independent", "remembers states", remembersStates},

@@ -22,15 +22,18 @@ func fits(p *parameters, used *big.Int, cost int64) bool {
 }
 
 // fixed is the state of a fixed window: where its window starts and the count.
-// A count of 0 is a key that was never used.
+// A key that was never used has neither.
 //
 //	e = max(now, start); the count is carried while start ≥ ⌊e/W⌋·W; admitted
 //	iff count + n ≤ L; then start = max(start, ⌊e/W⌋·W)
-type fixed struct{ start, count int64 }
+type fixed struct {
+	start, count int64
+	used         bool
+}
 
 // carry returns where the window of now starts and what is counted in it.
 func (c *fixed) carry(p *parameters, now int64) (start, count int64) {
-	if c.count == 0 {
+	if !c.used {
 		return windowStart(p, now), 0
 	}
 	start = windowStart(p, max(now, c.start))
@@ -47,12 +50,19 @@ func (c *fixed) admits(p *parameters, now, cost int64) bool {
 
 func (c *fixed) take(p *parameters, now, cost int64) {
 	start, count := c.carry(p, now)
-	c.start, c.count = start, count+cost
+	c.start, c.count, c.used = start, count+cost, true
+}
+
+// refund: from the count of the window that holds at, where it is the current one.
+func (c *fixed) refund(p *parameters, now, at, cost int64) {
+	if start, count := c.carry(p, now); c.used && count > 0 && windowStart(p, at) == windowStart(p, start) {
+		c.start, c.count = start, max(0, count-cost)
+	}
 }
 
 func (c *fixed) fresh(p *parameters, now int64) bool {
-	_, count := c.carry(p, now)
-	return count == 0
+	start, count := c.carry(p, now)
+	return count == 0 && windowStart(p, start) <= now
 }
 
 func (c *fixed) turn(*parameters, int64) *big.Rat { return new(big.Rat) }

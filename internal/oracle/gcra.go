@@ -42,6 +42,15 @@ func (a *arrival) take(p *parameters, now, cost int64) {
 	a.at = new(big.Rat).SetFrac(a.next(p, now, cost), p.units)
 }
 
+// refund: tat − n·T, not below now.
+func (a *arrival) refund(p *parameters, now, _, cost int64) {
+	if a.at == nil || a.fresh(p, now) {
+		return
+	}
+	back := minus(a.tat(p, now), times(cost, p.per))
+	a.at = new(big.Rat).SetFrac(larger(times(now, p.units), back), p.units)
+}
+
 func (a *arrival) fresh(p *parameters, now int64) bool {
 	return a.tat(p, now).Cmp(times(now, p.units)) == 0
 }

@@ -61,7 +61,15 @@ type Outcome struct {
 	RetryAfter int64 // 0 when allowed; else the least wait after which it is admitted, or Never
 	ResetAfter int64 // the least wait after which the key acts as one that was never used
 	Delay      int64 // leaky bucket: the wait for one's turn, rounded up
+	Debt       int64 // the least number of units to give back so that the capacity is not exceeded, at most MaxUnits
 }
+
+// MaxUnits is the largest Debt, and MaxTimeToFull, in µs, the longest time in which a
+// charge may leave a key that is not fresh.
+const (
+	MaxUnits      int64 = 1_000_000_000_000
+	MaxTimeToFull int64 = 18_250 * 86_400_000_000
+)
 
 // parameters of a limit. Capacity equals limit for the windowed kinds.
 type parameters struct {
@@ -77,6 +85,9 @@ type model interface {
 	admits(p *parameters, now, cost int64) bool
 	// take records that cost was admitted at now.
 	take(p *parameters, now, cost int64)
+	// refund gives back what still counts of a cost of at least 1 that was
+	// admitted at the instant at.
+	refund(p *parameters, now, at, cost int64)
 	// fresh reports whether, from now on, the key acts as one never used.
 	fresh(p *parameters, now int64) bool
 	// turn returns the wait, in µs, for the turn of a unit admitted at now.
@@ -177,10 +188,61 @@ func (o *Oracle) decide(now, cost int64, maxDelay time.Duration, s searcher) Out
 	default:
 		answer.RetryAfter = s.least(1, admits)
 	}
+	o.look(&answer, now, s)
+	return answer
+}
+
+// look finds what a look at the state reports, but for the Delay.
+func (o *Oracle) look(answer *Outcome, now int64, s searcher) {
 	answer.Remaining = s.greatest(o.p.capacity, func(n int64) bool {
 		return n == 0 || o.state.admits(&o.p, now, n)
 	})
 	answer.ResetAfter = s.least(0, func(d int64) bool { return o.state.fresh(&o.p, now+d) })
+	if answer.Remaining == 0 {
+		answer.Debt = min(MaxUnits, s.least(0, func(n int64) bool { return n >= MaxUnits || o.state.admits(&o.p, now, -n) }))
+	}
+}
+
+// DecideCharge decides a charge of cost ≥ 0 at the instant now and keeps the state
+// after it.
+func (o *Oracle) DecideCharge(now, cost int64) Outcome {
+	answer := Outcome{Limit: o.p.capacity}
+	debt := o.maxDebt()
+	inBounds := func(d int64) bool { return o.state.admits(&o.p, now+d, cost-debt) }
+	switch {
+	case cost == 0 || inBounds(0):
+		answer.Allowed = true
+		answer.Delay = ceil(o.state.turn(&o.p, now))
+		if cost > 0 {
+			o.state.take(&o.p, now, cost)
+		}
+	case cost > o.p.capacity+debt:
+		answer.RetryAfter = Never
+	default:
+		answer.RetryAfter = bisection{}.least(1, inBounds)
+	}
+	o.look(&answer, now, bisection{})
+	return answer
+}
+
+// maxDebt is how far a charge may go beyond the capacity.
+func (o *Oracle) maxDebt() int64 {
+	if o.kind.Windowed() {
+		return MaxUnits
+	}
+	most := floorDivide(times(MaxTimeToFull, o.p.units), o.p.per)
+	most.Sub(most, big.NewInt(o.p.capacity))
+	return smaller(most, big.NewInt(MaxUnits)).Int64()
+}
+
+// DecideRefund gives back, at the instant now, a cost ≥ 0 of what was admitted at the
+// instant at, and keeps the state after it.
+func (o *Oracle) DecideRefund(now, at, cost int64) Outcome {
+	if cost > 0 {
+		o.state.refund(&o.p, now, at, cost)
+	}
+	answer := Outcome{Allowed: true, Limit: o.p.capacity, Delay: ceil(o.state.turn(&o.p, now))}
+	o.look(&answer, now, bisection{})
 	return answer
 }
 

@@ -22,67 +22,67 @@ func TestOracleAnswersWorkedExamples(t *testing.T) {
 		steps                   []step
 	}{
 		{"two per three", GCRA, 2, 3, 2, []step{ // T = 1.5
-			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0}},       // tat 11.5
-			{10, 1, 0, Outcome{true, 2, 0, 0, 3, 0}},       // tat 13
-			{10, 1, 0, Outcome{false, 2, 0, 2, 3, 0}},      // at 11: 13 + 1.5 − 11 = 3.5 > 3
-			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0}},       // tat 14.5
-			{12, 3, 0, Outcome{false, 2, 0, -1, 3, 0}},     // above the burst
-			{9, 0, 0, Outcome{true, 2, 0, 0, 6, 0}},        // a look at an earlier clock
-			{9, 2, 0, Outcome{false, 2, 0, 6, 6, 0}},       // 14.5 + 3 − 15 ≤ 3
-			{1000, 0, 0, Outcome{true, 2, 2, 0, 0, 0}},     // as new
-			{1000, 2, 0, Outcome{true, 2, 0, 0, 3, 0}},     //
-			{0, 1, 0, Outcome{false, 2, 0, 1002, 1003, 0}}, // 1003 + 1.5 − 1002 ≤ 3
+			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0, 0}},       // tat 11.5
+			{10, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},       // tat 13
+			{10, 1, 0, Outcome{false, 2, 0, 2, 3, 0, 0}},      // at 11: 13 + 1.5 − 11 = 3.5 > 3
+			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},       // tat 14.5
+			{12, 3, 0, Outcome{false, 2, 0, -1, 3, 0, 0}},     // above the burst
+			{9, 0, 0, Outcome{true, 2, 0, 0, 6, 0, 2}},        // a look at an earlier clock
+			{9, 2, 0, Outcome{false, 2, 0, 6, 6, 0, 2}},       // 14.5 + 3 − 15 ≤ 3
+			{1000, 0, 0, Outcome{true, 2, 2, 0, 0, 0, 0}},     // as new
+			{1000, 2, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},     //
+			{0, 1, 0, Outcome{false, 2, 0, 1002, 1003, 0, 667}}, // 1003 + 1.5 − 1002 ≤ 3
 		}},
 		{"a bucket stands still", TokenBucket, 2, 3, 2, []step{
-			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0}},
-			{5, 1, 0, Outcome{true, 2, 0, 0, 8, 0}},  // still 1 token, at 10
-			{5, 1, 0, Outcome{false, 2, 0, 7, 8, 0}}, // 10 + 1.5, up
-			{11, 1, 0, Outcome{false, 2, 0, 1, 2, 0}},
-			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0}}, // 1⅓ − 1, last 12: full at 14.5
-			{13, 1, 0, Outcome{true, 2, 0, 0, 3, 0}}, // exactly 1
-			{14, 1, 0, Outcome{false, 2, 0, 1, 2, 0}},
+			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0, 0}},
+			{5, 1, 0, Outcome{true, 2, 0, 0, 8, 0, 0}},  // still 1 token, at 10
+			{5, 1, 0, Outcome{false, 2, 0, 7, 8, 0, 0}}, // 10 + 1.5, up
+			{11, 1, 0, Outcome{false, 2, 0, 1, 2, 0, 0}},
+			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}}, // 1⅓ − 1, last 12: full at 14.5
+			{13, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}}, // exactly 1
+			{14, 1, 0, Outcome{false, 2, 0, 1, 2, 0, 0}},
 		}},
 		{"a queue of three", LeakyBucket, 2, 3, 3, []step{
-			{0, 1, 0, Outcome{true, 3, 2, 0, 2, 0}},
-			{0, 0, 0, Outcome{true, 3, 2, 0, 2, 2}},                       // 1.5, up
-			{0, 1, time.Microsecond, Outcome{false, 3, 2, 1, 2, 0}},       // at 1: 0.5, up
-			{0, 1, 1999 * time.Nanosecond, Outcome{false, 3, 2, 1, 2, 0}}, //
-			{0, 1, 1, Outcome{false, 3, 2, 2, 2, 0}},                      // no delay at all
-			{0, 1, 2 * time.Microsecond, Outcome{true, 3, 1, 0, 3, 2}},    // empty at 3
-			{0, 1, 0, Outcome{true, 3, 0, 0, 5, 3}},                       // empty at 4.5
-			{0, 1, 0, Outcome{false, 3, 0, 2, 5, 0}},                      // 4.5 + 1.5 − 2 ≤ 4.5
-			{0, 1, 2 * time.Microsecond, Outcome{false, 3, 0, 3, 5, 0}},   // 1.5, up, at 3
-			{0, 0, time.Nanosecond, Outcome{true, 3, 0, 0, 5, 5}},         // a look is never too late
-			{5, 1, time.Nanosecond, Outcome{true, 3, 2, 0, 2, 0}},         //
-			{5, math.MaxInt64, 0, Outcome{false, 3, 2, -1, 2, 0}},         //
+			{0, 1, 0, Outcome{true, 3, 2, 0, 2, 0, 0}},
+			{0, 0, 0, Outcome{true, 3, 2, 0, 2, 2, 0}},                       // 1.5, up
+			{0, 1, time.Microsecond, Outcome{false, 3, 2, 1, 2, 0, 0}},       // at 1: 0.5, up
+			{0, 1, 1999 * time.Nanosecond, Outcome{false, 3, 2, 1, 2, 0, 0}}, //
+			{0, 1, 1, Outcome{false, 3, 2, 2, 2, 0, 0}},                      // no delay at all
+			{0, 1, 2 * time.Microsecond, Outcome{true, 3, 1, 0, 3, 2, 0}},    // empty at 3
+			{0, 1, 0, Outcome{true, 3, 0, 0, 5, 3, 0}},                       // empty at 4.5
+			{0, 1, 0, Outcome{false, 3, 0, 2, 5, 0, 0}},                      // 4.5 + 1.5 − 2 ≤ 4.5
+			{0, 1, 2 * time.Microsecond, Outcome{false, 3, 0, 3, 5, 0, 0}},   // 1.5, up, at 3
+			{0, 0, time.Nanosecond, Outcome{true, 3, 0, 0, 5, 5, 0}},         // a look is never too late
+			{5, 1, time.Nanosecond, Outcome{true, 3, 2, 0, 2, 0, 0}},         //
+			{5, math.MaxInt64, 0, Outcome{false, 3, 2, -1, 2, 0, 0}},         //
 		}},
 		{"windows of ten", FixedWindow, 3, 10, 0, []step{
-			{19, 3, 0, Outcome{true, 3, 0, 0, 1, 0}},
-			{19, 1, 0, Outcome{false, 3, 0, 1, 1, 0}},
-			{20, 2, 0, Outcome{true, 3, 1, 0, 10, 0}},
-			{12, 1, 0, Outcome{true, 3, 0, 0, 18, 0}}, // counted from 20
-			{12, 1, 0, Outcome{false, 3, 0, 18, 18, 0}},
-			{30, 0, 0, Outcome{true, 3, 3, 0, 0, 0}},
+			{19, 3, 0, Outcome{true, 3, 0, 0, 1, 0, 0}},
+			{19, 1, 0, Outcome{false, 3, 0, 1, 1, 0, 0}},
+			{20, 2, 0, Outcome{true, 3, 1, 0, 10, 0, 0}},
+			{12, 1, 0, Outcome{true, 3, 0, 0, 18, 0, 0}}, // counted from 20
+			{12, 1, 0, Outcome{false, 3, 0, 18, 18, 0, 0}},
+			{30, 0, 0, Outcome{true, 3, 3, 0, 0, 0, 0}},
 		}},
 		{"a log of ten", SlidingLog, 3, 10, 0, []step{
-			{19, 1, 0, Outcome{true, 3, 2, 0, 10, 0}},
-			{25, 2, 0, Outcome{true, 3, 0, 0, 10, 0}},
-			{28, 1, 0, Outcome{false, 3, 0, 1, 7, 0}},
-			{28, 2, 0, Outcome{false, 3, 0, 7, 7, 0}},
-			{29, 1, 0, Outcome{true, 3, 0, 0, 10, 0}}, // 19 has left
-			{20, 1, 0, Outcome{false, 3, 0, 15, 19, 0}},
-			{35, 1, 0, Outcome{true, 3, 1, 0, 10, 0}},
-			{30, 1, 0, Outcome{true, 3, 0, 0, 15, 0}}, // recorded at 35
+			{19, 1, 0, Outcome{true, 3, 2, 0, 10, 0, 0}},
+			{25, 2, 0, Outcome{true, 3, 0, 0, 10, 0, 0}},
+			{28, 1, 0, Outcome{false, 3, 0, 1, 7, 0, 0}},
+			{28, 2, 0, Outcome{false, 3, 0, 7, 7, 0, 0}},
+			{29, 1, 0, Outcome{true, 3, 0, 0, 10, 0, 0}}, // 19 has left
+			{20, 1, 0, Outcome{false, 3, 0, 15, 19, 0, 0}},
+			{35, 1, 0, Outcome{true, 3, 1, 0, 10, 0, 0}},
+			{30, 1, 0, Outcome{true, 3, 0, 0, 15, 0, 0}}, // recorded at 35
 		}},
 		{"a counter of ten", SlidingCounter, 4, 10, 0, []step{
-			{19, 4, 0, Outcome{true, 4, 0, 0, 11, 0}},
-			{20, 1, 0, Outcome{false, 4, 0, 3, 10, 0}}, // 4·7/10 = 2.8, up: 3
-			{22, 1, 0, Outcome{false, 4, 0, 1, 8, 0}},
-			{23, 1, 0, Outcome{true, 4, 0, 0, 17, 0}},
-			{23, 4, 0, Outcome{false, 4, 0, 17, 17, 0}}, // 1 of this one: until it has left at 40
-			{25, 1, 0, Outcome{true, 4, 0, 0, 15, 0}},   // 4·5/10 = 2 and 1
-			{15, 1, 0, Outcome{false, 4, 0, 13, 25, 0}}, // 4·2/10 = 0.8, up: 1, at 28
-			{30, 2, 0, Outcome{true, 4, 0, 0, 20, 0}},
+			{19, 4, 0, Outcome{true, 4, 0, 0, 11, 0, 0}},
+			{20, 1, 0, Outcome{false, 4, 0, 3, 10, 0, 0}}, // 4·7/10 = 2.8, up: 3
+			{22, 1, 0, Outcome{false, 4, 0, 1, 8, 0, 0}},
+			{23, 1, 0, Outcome{true, 4, 0, 0, 17, 0, 0}},
+			{23, 4, 0, Outcome{false, 4, 0, 17, 17, 0, 0}}, // 1 of this one: until it has left at 40
+			{25, 1, 0, Outcome{true, 4, 0, 0, 15, 0, 0}},   // 4·5/10 = 2 and 1
+			{15, 1, 0, Outcome{false, 4, 0, 13, 25, 0, 2}}, // 4·2/10 = 0.8, up: 1, at 28
+			{30, 2, 0, Outcome{true, 4, 0, 0, 20, 0, 0}},
 		}},
 	}
 	for _, test := range tests {

@@ -51,6 +51,22 @@ func (l *log) take(p *parameters, now, cost int64) {
 	l.admitted = append(l.counting(p, now), admission{l.effective(now), cost})
 }
 
+// refund: from what was admitted at the instant at, where it counts.
+func (l *log) refund(p *parameters, now, at, cost int64) {
+	if at <= l.effective(now)-p.period {
+		return
+	}
+	left := slices.Clone(l.admitted)
+	for i := range left {
+		if left[i].at == at {
+			given := min(left[i].cost, cost)
+			left[i].cost -= given
+			cost -= given
+		}
+	}
+	l.admitted = slices.DeleteFunc(left, func(a admission) bool { return a.cost == 0 })
+}
+
 func (l *log) fresh(p *parameters, now int64) bool { return len(l.counting(p, now)) == 0 }
 
 func (l *log) turn(*parameters, int64) *big.Rat { return new(big.Rat) }

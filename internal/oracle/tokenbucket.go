@@ -31,8 +31,15 @@ func (b *bucket) level(p *parameters, now int64) *big.Int {
 	if b.tokens == nil {
 		return full
 	}
-	gained := times(max(0, now-b.last), p.units)
-	return smaller(full, plus(floorTicks(b.tokens, p.per), gained))
+	held := larger(floorTicks(b.tokens, p.per), minus(full, deepest(p)))
+	return smaller(full, plus(held, times(max(0, now-b.last), p.units)))
+}
+
+// deepest is the most, in ticks, by which a bucket is short of full: what another limit
+// left beyond that is forgiven.
+func deepest(p *parameters) *big.Int {
+	most := smaller(floorDivide(times(MaxTimeToFull, p.units), p.per), big.NewInt(p.capacity+MaxUnits))
+	return most.Mul(most, p.per)
 }
 
 func (b *bucket) admits(p *parameters, now, cost int64) bool {
@@ -41,6 +48,17 @@ func (b *bucket) admits(p *parameters, now, cost int64) bool {
 
 func (b *bucket) take(p *parameters, now, cost int64) {
 	b.tokens = new(big.Rat).SetFrac(minus(b.level(p, now), times(cost, p.per)), p.per)
+	b.last = max(b.last, now)
+}
+
+// refund: level + n, not above B.
+func (b *bucket) refund(p *parameters, now, _, cost int64) {
+	full := times(p.capacity, p.per)
+	level := b.level(p, now)
+	if b.tokens == nil || level.Cmp(full) == 0 {
+		return
+	}
+	b.tokens = new(big.Rat).SetFrac(smaller(full, plus(level, times(cost, p.per))), p.per)
 	b.last = max(b.last, now)
 }
 

@@ -141,6 +141,10 @@ type Limit struct {
 	// Capacity, Full and Unit give the drawn costs and times their scale: the
 	// Limit, and the µs from a drained key to a fresh one, and to one more unit.
 	Capacity, Full, Unit int64
+	// MaxDebt is that of an algorithm.Charger, and -1 for what is none.
+	MaxDebt int64
+
+	asked []algorithm.Instant // of what Any has drawn, the last ones
 }
 
 // For returns a Limit for an algorithm, whose scale is measured at an instant.
@@ -151,7 +155,11 @@ func For(s Source, a algorithm.Algorithm, at algorithm.Instant) *Limit {
 	_, look := step(algorithm.State{}, 0)
 	drained, o := step(algorithm.State{}, look.Limit)
 	_, next := step(drained, 1)
-	return &Limit{s, look.Limit, Micros(o.ResetAfter), Micros(next.RetryAfter)}
+	l := &Limit{Source: s, Capacity: look.Limit, Full: Micros(o.ResetAfter), Unit: Micros(next.RetryAfter), MaxDebt: -1}
+	if charger, is := a.(algorithm.Charger); is {
+		l.MaxDebt = charger.MaxDebt()
+	}
+	return l
 }
 
 // Micros is d in µs, kept to what can be added to an instant.
@@ -184,6 +192,37 @@ func (l *Limit) NumberOf(label string, from, to int64) int64 {
 // Request draws a request. last is the answer that the caller has seen last.
 func (l *Limit) Request(last algorithm.Outcome) algorithm.Request {
 	return algorithm.Request{Cost: l.Cost(last), MaxDelay: l.MaxDelay(last)}
+}
+
+// Any draws a request at an instant, which is a charge or a refund now and then where the
+// algorithm is an algorithm.Charger.
+func (l *Limit) Any(now algorithm.Instant, last algorithm.Outcome) algorithm.Request {
+	r := l.Request(last)
+	if l.MaxDebt < 0 {
+		return r
+	}
+	if l.asked = append(l.asked, now); len(l.asked) > 4 {
+		l.asked = l.asked[1:]
+	}
+	switch l.Number("verb", 0, 8) {
+	case 7:
+		return l.Charge(last)
+	case 8:
+		return algorithm.Request{Verb: algorithm.Refund, Cost: r.Cost, At: l.asked[l.Number("taken at", 0, len(l.asked)-1)]}
+	}
+	return r
+}
+
+// Charge draws a charge: of any cost, and around the largest one that is admitted.
+func (l *Limit) Charge(last algorithm.Outcome) algorithm.Request {
+	cost := l.Cost(last)
+	switch l.Number("charge", 0, 7) {
+	case 6:
+		cost = max(0, last.Remaining-last.Debt+l.MaxDebt+int64(l.Number("charge off by", -1, 1)))
+	case 7:
+		cost = l.NumberOf("units charged", 0, l.Capacity+l.MaxDebt+1)
+	}
+	return algorithm.Request{Verb: algorithm.Charge, Cost: cost}
 }
 
 // Cost draws a cost: around what remains, around the capacity, small.

@@ -42,7 +42,7 @@ func capacity(w *World) {
 func outcome(w *World) {
 	for range w.Number("steps", 1, 16) {
 		w.now = w.tick()
-		r := w.Request(w.last)
+		r := w.any()
 		w.state, w.last = w.a.Step(w.state, w.now, r)
 		w.record(w.a, w.now, r, w.last)
 		w.mustBeWellFormed(w.last, r)
@@ -71,7 +71,9 @@ func (w *World) mustBeWellFormed(o algorithm.Outcome, r algorithm.Request) {
 		w.failf("denied, yet with the delay %v", o.Delay)
 	case o.Allowed && r.Cost > 0 && r.MaxDelay > 0 && o.Delay > r.MaxDelay:
 		w.failf("admitted with the delay %v, above the bound of %v", o.Delay, r.MaxDelay)
-	case o.Allowed && r.Cost > 0 && o.ResetAfter == 0:
+	case o.Debt < 0 || o.Debt > algorithm.MaxUnits || o.Debt > 0 && o.Remaining > 0:
+		w.failf("%d remain, and the debt is %d", o.Remaining, o.Debt)
+	case o.Allowed && r.Cost > 0 && r.Verb != algorithm.Refund && o.ResetAfter == 0:
 		w.failf("cost %d admitted, and the key is said to be fresh", r.Cost)
 	case o.Remaining < o.Limit && o.ResetAfter == 0:
 		w.failf("%d of %d remain, and the key is said to be fresh", o.Remaining, o.Limit)
@@ -249,7 +251,7 @@ func extremeInstants(w *World) {
 	w.reach()
 	for range w.Number("requests", 1, 4) {
 		w.now = []algorithm.Instant{0, algorithm.MaxInstant}[w.Number("at the end", 0, 1)]
-		r := w.Request(w.last)
+		r := w.any()
 		w.state, w.last = w.a.Step(w.state, w.now, r)
 		w.record(w.a, w.now, r, w.last)
 		w.mustBeWellFormed(w.last, r)

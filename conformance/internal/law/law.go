@@ -64,6 +64,21 @@ func All() []Law {
 		{"C7-first-and-last-instant-are-sound",
 			"at instant 0 and at MaxInstant, whatever the state knows, answers are well formed and no state is out of bounds", extremeInstants},
 
+		{"M8-charge-counts-exactly",
+			"a charge is admitted whatever remains, and Remaining less Debt falls by its cost", charged},
+		{"M8-charge-of-what-remains-is-a-take",
+			"where a take is admitted, a charge of the same cost leaves the same state and the same answer", chargedAsTaken},
+		{"I3-charge-ends-at-the-largest-debt",
+			"a charge may leave a Debt of MaxDebt; one unit more is denied, the state kept, until RetryAfter", largestDebt},
+		{"I4-refund-undoes-its-take",
+			"a take that is given back, sooner or later, leaves no trace if nothing came in between", undone},
+		{"I4-refund-gives-no-more-than-it-says",
+			"a refund raises Remaining less Debt by at most its cost, delays nothing, and returns the state of a fresh key as it was", refunded},
+		{"I6-settling-is-charging-the-actual-cost",
+			"a take of which a part is given back, sooner or later, is a take of the rest if nothing came in between", settled},
+		{"I1-verbs-at-the-edges",
+			"a charge and a refund of 0 are looks; with a cost below 0, and with an unknown verb, a request is denied with Never", verbEdges},
+
 		{"S5-delay-is-the-backlog",
 			"a unit waits until the queue is empty, which is at ResetAfter; what is no algorithm.Queue delays nobody", backlog},
 		{"S5-own-cost-does-not-delay",
@@ -145,6 +160,7 @@ type World struct {
 
 	state algorithm.State
 	now   algorithm.Instant
+	past  algorithm.Instant // the latest instant of a step
 	last  algorithm.Outcome
 	log   transcript.Log
 }
@@ -191,7 +207,7 @@ func (w *World) reach() {
 // the state goes through its text, as if a store had kept it.
 func (w *World) step() {
 	w.now = w.tick()
-	r := w.Request(w.last)
+	r := w.any()
 	by := w.a
 	if n := len(w.earlier); n > 0 {
 		if i := w.Number("decided by", 0, n); i > 0 {
@@ -210,9 +226,13 @@ func (w *World) step() {
 			w.now = w.at(gap)
 		}
 		w.state, w.last = by.Step(w.state, w.now, r)
+		w.past = max(w.past, w.now)
 		w.record(by, w.now, r, w.last)
 	}
 }
+
+// any draws a request with any verb.
+func (w *World) any() algorithm.Request { return w.Any(w.now, w.last) }
 
 // reread returns s as it comes back from its text.
 func (w *World) reread(s algorithm.State) algorithm.State {

@@ -15,7 +15,7 @@ import (
 
 func function(w *World) {
 	w.reach()
-	r := w.Request(w.last)
+	r := w.any()
 	before, at := w.state, w.now
 	next, o := w.a.Step(before, at, r)
 	for range w.Number("steps in between", 0, 3) {
@@ -38,7 +38,7 @@ func values(w *World) {
 	}
 	var all []kept
 	keep := func() {
-		r := w.Request(w.last)
+		r := w.any()
 		next, o := w.a.Step(w.state, w.now, r)
 		all = append(all, kept{w.state, next, w.state.String(), next.String(), w.now, r, o})
 	}
@@ -66,7 +66,7 @@ func concurrent(w *World) {
 	requests := make([][]algorithm.Request, 3)
 	for i := range requests {
 		for range w.Number("requests", 1, 3) {
-			requests[i] = append(requests[i], w.Request(w.last))
+			requests[i] = append(requests[i], w.any())
 		}
 	}
 	run := func(requests []algorithm.Request) (texts []string) {
@@ -96,7 +96,7 @@ func text(w *World) {
 	read := w.reread(w.state)
 	w.mustEqual(read, w.state, "read back from text")
 	for range w.Number("requests", 1, 4) {
-		r := w.Request(w.last)
+		r := w.any()
 		var want algorithm.Outcome
 		read, want = w.a.Step(read, w.now, r)
 		w.state, w.last = w.a.Step(w.state, w.now, r)
@@ -170,7 +170,7 @@ func inPlace(w *World) {
 	var texts []string
 	for range w.Number("requests", 1, 8) {
 		copies, texts = append(copies, place), append(texts, place.String())
-		r := w.Request(w.last)
+		r := w.any()
 		next, want := w.a.Step(w.state, w.now, r)
 		got := w.last // StepInPlace must not build on what it finds
 		a.StepInPlace(&place, w.now, r, &got)

@@ -112,7 +112,7 @@ func write(to *strings.Builder, events []event, from algorithm.Instant) {
 		}
 		rows = append(rows, []any{
 			fmt.Sprintf("%-*s", width, e.clock(from)), e.verb, Slot(e.op.Slot), Cost(e.op.Request), answer,
-			fmt.Sprintf("%d of %d", o.Remaining, o.Limit), retry, o.ResetAfter, o.Delay,
+			fmt.Sprintf("%d of %d", o.Remaining-o.Debt, o.Limit), retry, o.ResetAfter, o.Delay,
 		})
 	}
 	lines := Table(rows)
@@ -161,7 +161,12 @@ func Wait(d time.Duration) string {
 
 // Cost shows a request.
 func Cost(r algorithm.Request) string {
-	if r.MaxDelay != 0 {
+	switch {
+	case r.Verb == algorithm.Refund:
+		return fmt.Sprintf("refund %d of %v", r.Cost, r.At)
+	case r.Verb != algorithm.Take:
+		return fmt.Sprintf("%v %d", r.Verb, r.Cost)
+	case r.MaxDelay != 0:
 		return fmt.Sprintf("%d<=%v", r.Cost, r.MaxDelay)
 	}
 	return fmt.Sprint(r.Cost)
@@ -187,13 +192,13 @@ func quoted(text string) string {
 // Outcome shows an answer in words.
 func Outcome(o algorithm.Outcome) string {
 	if o.Allowed {
-		return fmt.Sprintf("allowed, %d of %d remain, fresh after %v, delay %v", o.Remaining, o.Limit, o.ResetAfter, o.Delay)
+		return fmt.Sprintf("allowed, %d of %d remain, fresh after %v, delay %v", o.Remaining-o.Debt, o.Limit, o.ResetAfter, o.Delay)
 	}
 	retry := Wait(o.RetryAfter)
 	if o.RetryAfter != algorithm.Never {
 		retry = "after " + retry
 	}
-	return fmt.Sprintf("denied, %d of %d remain, retry %s, fresh after %v", o.Remaining, o.Limit, retry, o.ResetAfter)
+	return fmt.Sprintf("denied, %d of %d remain, retry %s, fresh after %v", o.Remaining-o.Debt, o.Limit, retry, o.ResetAfter)
 }
 
 // Difference names the fields in which an outcome is not as it must be.
