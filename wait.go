@@ -88,7 +88,7 @@ func (l *Limiter) wait(ctx context.Context, key string, n int64) (Decision, erro
 		return l.waitDelay(ctx, key, n)
 	}
 	// What is refused in any case must not have to queue for it.
-	if err := store.ValidateRequest(key, r); err != nil {
+	if err := store.ValidateRequest(key, l.slot.Algorithm, r); err != nil {
 		return Decision{}, err
 	}
 	if n > l.capacity {

@@ -1,9 +1,11 @@
 package conformance_test
 
 import (
+	"context"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
 )
 
 // brokenVerbs are mistakes in charges and refunds, of algorithms that are sound
@@ -106,4 +108,39 @@ func onVerb(sound func() alg, v algorithm.Verb, step func(a alg, s st, now at, r
 			return a.Step(s, now, r)
 		}}, a.(algorithm.Charger).MaxDebt()}
 	}
+}
+
+// brokenVerbStores are stores with a mistake in what they do with charges and refunds.
+var brokenVerbStores = []brokenStore{
+	{"a charge is a take", func(f *faultyStore) {
+		f.rewrite = func(op *store.Op) {
+			if op.Request.Verb == algorithm.Charge {
+				op.Request.Verb = algorithm.Take
+			}
+		}
+	}, []string{"verb/charge-and-refund", "timeline/charge-and-refund", "model/random-history"}},
+	{"a refund is of the window of now", stepping(func(a algorithm.Algorithm, s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+		if r.Verb == algorithm.Refund {
+			r.At = now
+		}
+		return a.Step(s, now, r)
+	}), []string{"timeline/reported", "timeline/charge-and-refund"}},
+	{"a refund of a refused Apply is given", func(f *faultyStore) {
+		f.apply = func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+			at, committed, err := f.plainStore.Apply(ctx, ops)
+			for i := range ops {
+				if op := ops[i : i+1 : i+1]; err == nil && !committed && op[0].Request.Verb == algorithm.Refund {
+					_, _, err = f.plainStore.Apply(ctx, []store.Op{op[0]})
+				}
+			}
+			return at, committed, err
+		}
+	}, []string{"verb/all-or-nothing"}},
+	{"a verb that an algorithm does not know is a take", func(f *faultyStore) {
+		f.rewrite = func(op *store.Op) {
+			if _, is := op.Algorithm.(algorithm.Charger); !is {
+				op.Request.Verb = algorithm.Take
+			}
+		}
+	}, []string{"input/refused"}},
 }

@@ -88,9 +88,9 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"I1", "costs of 0, below 0, at and above the capacity have their answers", "TestNegativeCostIsAnErrorAndGivesNothingBack", ""},
 	{"I2", "parameters out of bounds are refused", "TestLawI2RefusesWhatIsOutOfBounds TestLawI2AcceptsWhatIsWithinBounds", ""},
 	{"I3", "what is accepted does not overflow", "TestLawI3BoundsNeverOverflow FuzzDecisions", ""},
-	{"I4", "a refund undoes its take", "", "waits for refunds"},
+	{"I4", "a refund undoes its take", "TestLawOutcomesEqualTheOracle", ""},
 	{"I5", "lengths of time below 1 µs are refused", "TestLawI2RefusesWhatIsOutOfBounds", ""},
-	{"I6", "a reservation that is settled is the charge", "", "waits for reservations"},
+	{"I6", "a take of which a part is given back is a take of the rest", "", "for a take and a refund; reservations have no form of their own yet"},
 
 	{"A1", "spans and waits are exact", "TestLawA1SpansAreExact TestLawA1WaitsAreExact", ""},
 	{"A2", "products are exact", "TestLawA2ProductsAreExact TestLawA2ProductsAreExactAtTheExtremes TestVectorsProducts", ""},
@@ -134,7 +134,7 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"J5", "fair shares are fair", "", "J5 and J6 wait for fair shares"},
 
 	{"W1", "a wait ends at the first microsecond it may", "TestWaitReturnsAtTheFirstMicrosecondItMay", ""},
-	{"W2", "who leaves the queue gives back the place", "TestCancelledWaiterGivesUpItsPlace", "W2 and W4 in full wait for refunds"},
+	{"W2", "who leaves the queue gives back the place", "TestCancelledWaiterGivesUpItsPlace", "W2 and W4 in full wait for reservations"},
 	{"W3", "a wait that cannot succeed fails at once and takes nothing", "TestWaitFailsAtOnceWhenItCannotSucceed", ""},
 	{"W5", "nobody sleeps longer than needed, no goroutine stays", "TestCloseEndsThoseWhoWait TestClosedStoresLeaveNoGoroutine", ""},
 

@@ -34,7 +34,7 @@ const quick = 20
 func quickConfig() *conformance.Config { return &conformance.Config{Histories: quick, Seed: 1} }
 
 func mutants() (all []mutant) {
-	for _, b := range slices.Concat(broken, brokenLikeOthers, brokenBeyondSmall) {
+	for _, b := range slices.Concat(broken, brokenLikeOthers, brokenVerbStores, brokenBeyondSmall) {
 		all = append(all, mutant{b.name, quickConfig(), func(clk clock.Clock) store.Store {
 			f := &faultyStore{plainStore: newPlainStore(clk)}
 			b.fault(f)

@@ -29,6 +29,10 @@ func (d drops) Spec() algorithm.Spec {
 	return spec
 }
 
+// MaxDebt hides that of the token bucket: the script knows no debt, so drops are no
+// algorithm.Charger.
+func (drops) MaxDebt() {}
+
 //go:embed testdata/script/drops.lua
 var dropsLua string
 

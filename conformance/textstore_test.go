@@ -163,6 +163,8 @@ func (s *textStore) decide(ctx context.Context, ops []store.Op, write bool) (alg
 	committed := store.Decide(at, ops, before, after)
 	for i := range ops {
 		switch op := &ops[i]; {
+		case write && committed && store.Changes(op) && after[i].Fresh():
+			delete(s.entries, placeOf(op.Slot)) // all was given back
 		case write && (committed && store.Changes(op) || s.faults.alwaysWrites):
 			s.put(op, at, after[i])
 		case !write && s.faults.peeksExtend && !before[i].Fresh():

@@ -36,7 +36,9 @@ func Decide(at algorithm.Instant, ops []Op, before, after []algorithm.State) (co
 }
 
 // Changes reports whether an op that is part of a committed step changes its
-// state. Only such an op may write, and only it sets the expiry.
+// state. Only such an op may write, and only it sets the expiry. Where the state after it
+// is the fresh one, as after a refund of which nothing was left to give back, the slot
+// is dropped, or not made.
 func Changes(op *Op) bool { return op.Outcome.Allowed && op.Request.Cost > 0 }
 
 // Grace is how much longer than needed a state is kept, so that a clock that is

@@ -8,8 +8,9 @@ import (
 )
 
 // Validate refuses ops that no store takes: none or more than MaxOps of them, a
-// slot that ValidateSlots refuses, a cost or MaxDelay below 0. Every store
-// calls it before it does anything else. It allocates nothing for up to eight
+// slot that ValidateSlots refuses, a cost or MaxDelay below 0, a charge or a refund of
+// an algorithm that is no algorithm.Charger. Every store calls it before it does
+// anything else. It allocates nothing for up to eight
 // good ops.
 func Validate(ops []Op) error {
 	if len(ops) < 1 || len(ops) > MaxOps {
@@ -19,7 +20,7 @@ func Validate(ops []Op) error {
 		if err := validateSlot(i, &ops[i].Slot); err != nil {
 			return err
 		}
-		if err := validateRequest(i, ops[i].Request); err != nil {
+		if err := validateRequest(i, ops[i].Algorithm, ops[i].Request); err != nil {
 			return err
 		}
 	}
@@ -54,21 +55,41 @@ func ValidateLimit(i int, a algorithm.Algorithm) error {
 	return nil
 }
 
-// ValidateRequest refuses what a Bound refuses, as Validate does: an empty key, and a
-// cost or MaxDelay below 0.
-func ValidateRequest(key string, r algorithm.Request) error {
+// ValidateRequest refuses what a Bound of the algorithm a refuses, as Validate does: an
+// empty key, and a request that is not valid.
+func ValidateRequest(key string, a algorithm.Algorithm, r algorithm.Request) error {
 	if err := validateKey(0, key); err != nil {
 		return err
 	}
-	return validateRequest(0, r)
+	return validateRequest(0, a, r)
 }
 
-func validateRequest(i int, r algorithm.Request) error {
+func validateRequest(i int, a algorithm.Algorithm, r algorithm.Request) error {
 	if r.Cost < 0 {
 		return &InputError{i, "Request.Cost", strconv.FormatInt(r.Cost, 10), "0 or more"}
 	}
 	if r.MaxDelay < 0 {
 		return &InputError{i, "Request.MaxDelay", r.MaxDelay.String(), "0 or more"}
+	}
+	if r.Verb != algorithm.Take {
+		return validateVerb(i, a, r)
+	}
+	return nil
+}
+
+// validateVerb refuses a charge or a refund that is not one.
+func validateVerb(i int, a algorithm.Algorithm, r algorithm.Request) error {
+	if r.Verb != algorithm.Charge && r.Verb != algorithm.Refund {
+		return &InputError{i, "Request.Verb", r.Verb.String(), "take, charge or refund"}
+	}
+	if _, is := a.(algorithm.Charger); !is {
+		return &InputError{i, "Request.Verb", r.Verb.String(), "take: " + a.Spec().Kind + " is no algorithm.Charger"}
+	}
+	if r.MaxDelay != 0 {
+		return &InputError{i, "Request.MaxDelay", r.MaxDelay.String(), "0 for a " + r.Verb.String()}
+	}
+	if r.At < 0 || r.At > algorithm.MaxInstant {
+		return &InputError{i, "Request.At", r.At.String(), "an instant from 0 to " + algorithm.MaxInstant.String()}
 	}
 	return nil
 }

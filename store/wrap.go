@@ -144,7 +144,7 @@ func (b *wrappedBound) Apply(ctx context.Context, key string, r algorithm.Reques
 	if hook == nil {
 		return b.inner.Apply(ctx, key, r)
 	}
-	if err := ValidateRequest(key, r); err != nil {
+	if err := ValidateRequest(key, b.algorithm, r); err != nil {
 		return algorithm.Outcome{}, 0, err
 	}
 	ops := b.take(key, r)
@@ -162,7 +162,7 @@ func (b *wrappedBound) Peek(ctx context.Context, key string, r algorithm.Request
 	if hook == nil {
 		return b.inner.Peek(ctx, key, r)
 	}
-	if err := ValidateRequest(key, r); err != nil {
+	if err := ValidateRequest(key, b.algorithm, r); err != nil {
 		return algorithm.Outcome{}, 0, err
 	}
 	ops := b.take(key, r)

@@ -21,8 +21,9 @@ import (
 //	--- numbers        the numbers of a call, as locals
 //	--- kinds          batchkind.lua or batchlog.lua, for each kind
 //
-// In a kind, "--- decide a, b, c" begins the lines that decide, with the names of the
-// numbers, and "--- write" those that write.
+// In a kind, "--- decide a, b, c?" begins the lines that decide, with the names of the
+// numbers, and "--- write" those that write. A number with a question mark is left out of
+// takes: it is nil then, and text or a number otherwise.
 func Scripts(dir string, kinds []string) (map[string]string, error) {
 	s := scripts{dir: dir}
 	for _, name := range kinds {
@@ -157,8 +158,20 @@ func (k *luaKind) locals() string {
 	values := make([]string, len(k.numbers))
 	for i := range values {
 		values[i] = fmt.Sprintf("argv[%d] + 0", i+3)
+		if strings.HasSuffix(k.numbers[i], "?") {
+			values[i] = fmt.Sprintf("argv[%d]", i+3)
+		}
 	}
-	return "local " + strings.Join(k.numbers, ", ") + " = " + strings.Join(values, ", ") + "\n"
+	return "local " + strings.Join(k.names(), ", ") + " = " + strings.Join(values, ", ") + "\n"
+}
+
+// names are the names of the numbers.
+func (k *luaKind) names() []string {
+	names := make([]string, len(k.numbers))
+	for i, n := range k.numbers {
+		names[i] = strings.TrimSuffix(n, "?")
+	}
+	return names
 }
 
 // named fills in the words of a template that differ from kind to kind.
@@ -167,6 +180,6 @@ func (k *luaKind) named(line string) string {
 		return line
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(k.head, "-- "), ",")
-	numbers := strings.Join(k.numbers, ", ")
+	numbers := strings.Join(k.names(), ", ")
 	return strings.NewReplacer("NAME", name, "INDEX", fmt.Sprint(k.index), "PARAMETERS", numbers, "NUMBERS", numbers).Replace(line)
 }

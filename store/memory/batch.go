@@ -62,7 +62,7 @@ func (s *Store) several(ctx context.Context, ops []store.Op, write bool) (algori
 func (s *Store) neverFit(ops []store.Op) bool {
 	changed := int64(0)
 	for i := range ops {
-		if ops[i].Request.Cost > 0 {
+		if creates(ops[i].Request) {
 			changed++
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write boo
 		sh := &s.shards[b.hashes[i]%shards]
 		rec := sh.table.find(b.hashes[i]^b.ids[i].hash, ops[i].Key, b.ids[i].name)
 		b.before[i] = sh.state(rec, at)
-		if rec == nil && ops[i].Request.Cost > 0 {
+		if rec == nil && creates(ops[i].Request) {
 			absent++
 		}
 	}
@@ -109,6 +109,9 @@ func (s *Store) keep(op *store.Op, b *batch, i int, at algorithm.Instant) {
 	if rec := sh.table.find(hash, op.Key, name); rec != nil {
 		rec.state = b.after[i]
 		sh.renew(rec, hash, expiry(at, &op.Outcome))
+		return
+	}
+	if !creates(op.Request) {
 		return
 	}
 	sh.hold(hash, op.Key, name, b.after[i], expiry(at, &op.Outcome))

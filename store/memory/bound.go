@@ -72,11 +72,11 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 	// Field by field, so that it travels in registers: a copy of the struct
 	// would wait for the stores that made it, a tenth of the decision.
 	allowed, most, remaining := o.Allowed, o.Limit, o.Remaining
-	retryAfter, resetAfter, delay := o.RetryAfter, o.ResetAfter, o.Delay
+	retryAfter, resetAfter, delay, debt := o.RetryAfter, o.ResetAfter, o.Delay, o.Debt
 	sh.mu.Unlock()
 	return algorithm.Outcome{
 		Allowed: allowed, Limit: most, Remaining: remaining,
-		RetryAfter: retryAfter, ResetAfter: resetAfter, Delay: delay,
+		RetryAfter: retryAfter, ResetAfter: resetAfter, Delay: delay, Debt: debt,
 	}, at, nil
 }
 
@@ -89,8 +89,10 @@ func (b *bound) Peek(ctx context.Context, key string, r algorithm.Request) (algo
 }
 
 func (b *bound) check(ctx context.Context, key string, r algorithm.Request) error {
-	if key == "" || r.Cost < 0 || r.MaxDelay < 0 {
-		return store.ValidateRequest(key, r)
+	if key == "" || r.Cost < 0 || r.MaxDelay < 0 || r.Verb != algorithm.Take {
+		if err := store.ValidateRequest(key, b.limit.algorithm, r); err != nil {
+			return err
+		}
 	}
 	return b.store.open(ctx)
 }

@@ -114,7 +114,7 @@ func (sh *shard) decide(ctx context.Context, hash uint64, key string, l *limit, 
 func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Request, at algorithm.Instant) (o algorithm.Outcome, full bool) {
 	sh.spare = algorithm.State{}
 	o = sh.step(l, &sh.spare, at, r)
-	if !o.Allowed || r.Cost == 0 {
+	if !o.Allowed || !creates(r) {
 		return o, false
 	}
 	if !sh.store.reserve(1) {
@@ -124,6 +124,9 @@ func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Requ
 	sh.spare = algorithm.State{}
 	return o, false
 }
+
+// creates reports whether a request may change a slot that is not held.
+func creates(r algorithm.Request) bool { return r.Cost > 0 && r.Verb != algorithm.Refund }
 
 // hold adds a slot for which room was reserved. The key is copied: it may be a
 // part of a long line of which nothing else is needed.

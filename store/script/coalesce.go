@@ -41,7 +41,8 @@ func (c *call) coalesce() {
 // coalesces reports whether p can join r, the last that touches the first slot of p.
 //
 // Those that take are decided together as one of n times the cost. A log has an entry
-// for each, and a bound on the Delay is one for each.
+// for each, and a bound on the Delay is one for each. Charges and refunds are seldom equal,
+// and stand alone.
 func (c *call) coalesces(r *coalesced, p *pending) bool {
 	q := r.first
 	if len(p.ops) != 1 || len(q.ops) != 1 || p.limits[0] != q.limits[0] || p.ops[0].Request != q.ops[0].Request {
@@ -51,7 +52,7 @@ func (c *call) coalesces(r *coalesced, p *pending) bool {
 		return true
 	}
 	source, asked := p.limits[0].source, p.ops[0].Request
-	return !source.custom && !source.log && asked.MaxDelay == 0 && asked.Cost <= math.MaxInt64/int64(r.count+1)
+	return !source.custom && !source.log && asked.Verb == algorithm.Take && asked.MaxDelay == 0 && asked.Cost <= math.MaxInt64/int64(r.count+1)
 }
 
 // sum is what the groups of r ask for together.

@@ -15,8 +15,9 @@ type source struct {
 	Source
 	index  int // in a batch, counted from 1
 	custom bool
-	log    bool     // the state is a list
-	single *program // for one op
+	log    bool                                                     // the state is a list
+	single *program                                                 // for one op
+	verbs  func(a algorithm.Algorithm, r algorithm.Request) []int64 // kind.Kind.All, or nil
 	once   sync.Once
 	count  int // of all the numbers of a call; set by once
 }
@@ -29,7 +30,7 @@ func sourcesOf(own []Source) (byKind map[string]*source, custom []*source, err e
 		family, _ := algorithm.FamilyOf(k.Name)
 		byKind[k.Name] = &source{
 			Source: Source{Kind: k.Name, Limit: k.Limit, Request: k.Request},
-			index:  i + 1, log: family.Log, single: k.program,
+			index:  i + 1, log: family.Log, single: k.program, verbs: k.All,
 		}
 	}
 	for i, one := range own {
@@ -73,8 +74,11 @@ type prepared struct {
 // maxNumbers is how many numbers a call can have.
 const maxNumbers = 8
 
-// numbers returns all the numbers of a call, as text.
+// numbers returns all the numbers of a call, as text; nil where no Lua decides the verb.
 func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string, error) {
+	if r.Verb != algorithm.Take {
+		return p.source.numbersOfVerb(a, r), nil
+	}
 	if r == (algorithm.Request{Cost: 1}) && p.unit != nil {
 		return p.unit, nil
 	}
@@ -98,6 +102,17 @@ func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string
 		}
 	}
 	return all, nil
+}
+
+// numbersOfVerb are the numbers of a charge or a refund. The Lua of a user knows takes only.
+func (s *source) numbersOfVerb(a algorithm.Algorithm, r algorithm.Request) (all []string) {
+	if s.custom {
+		return nil
+	}
+	for _, n := range s.verbs(a, r) {
+		all = append(all, strconv.FormatInt(n, 10))
+	}
+	return all
 }
 
 // limits remembers what was prepared.

@@ -53,7 +53,7 @@ func (d *dispatcher) pending(ctx context.Context, timeout time.Duration, ops []s
 	return p
 }
 
-// prepare finds what the ops need. It reports false where one has no Lua, and then
+// prepare finds what the ops need. It reports false where one has no Lua for its verb, and then
 // p is of no more use.
 func (p *pending) prepare(s *Store) (scripted bool, err error) {
 	p.names, p.limits, p.numbers = p.names[:0], p.limits[:0], p.numbers[:0]
@@ -64,6 +64,9 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 			var numbers []string
 			numbers, err = limit.numbers(op.Algorithm, op.Request)
 			p.numbers = append(p.numbers, numbers)
+			if numbers == nil && op.Request.Verb != algorithm.Take {
+				limit = nil // it is decided by compare-and-set
+			}
 		}
 		if err != nil || limit == nil {
 			p.release()

@@ -112,6 +112,7 @@ func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(a
 	states := map[string]algorithm.State{} // by what tells them apart: the period of a window does
 	now := algorithm.Instant(rapid.Int64Range(0, int64(algorithm.MaxInstant)).Draw(t, "start"))
 	_, o := a.Step(algorithm.State{}, now, algorithm.Request{})
+	var taken []algorithm.Instant
 	for range rapid.IntRange(1, 12).Draw(t, "requests") {
 		switch rapid.IntRange(0, 9).Draw(t, "the clock") {
 		case 0:
@@ -149,6 +150,15 @@ func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(a
 		if rapid.IntRange(0, 3).Draw(t, "a bound on the delay at 0") == 0 {
 			r.MaxDelay = time.Duration(rapid.Int64Range(0, max(1, int64(o.ResetAfter))).Draw(t, "longest delay"))
 		}
+		switch taken = append(taken, now); rapid.IntRange(0, 5).Draw(t, "the verb") {
+		case 4:
+			r.Verb, r.MaxDelay = algorithm.Charge, 0
+			if debt := a.(algorithm.Charger).MaxDebt(); rapid.IntRange(0, 2).Draw(t, "the largest debt at 0") == 0 {
+				r.Cost = max(0, o.Remaining-o.Debt+debt+rapid.Int64Range(-1, 1).Draw(t, "off by"))
+			}
+		case 5:
+			r.Verb, r.MaxDelay, r.At = algorithm.Refund, 0, rapid.SampledFrom(taken).Draw(t, "taken at")
+		}
 		clock.set(now)
 		ops := []store.Op{{Slot: store.Slot{Key: key, Algorithm: a}, Request: r}}
 		if rapid.Bool().Draw(t, "in a list") {
@@ -160,7 +170,7 @@ func twinHistory(t *rapid.T, w *wire, s *Store, clock *manualClock, build func(a
 		}
 		at, committed, err := s.Apply(ctx, ops)
 		if err != nil {
-			t.Fatalf("apply %v of %v at %d: %v; state %q", r, a, now, err, state)
+			t.Fatalf("apply %+v of %v at %d: %v; state %q", r, a, now, err, state)
 		}
 		var want algorithm.Outcome
 		before := state

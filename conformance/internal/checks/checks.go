@@ -108,6 +108,11 @@ func narrow() []world.Check {
 		check("take/most-ops", "X1", ops,
 			"an Apply of store.MaxOps ops is one step: committed as a whole or not at all", takeMost),
 
+		check("verb/charge-and-refund", "I4 M8", 0,
+			"a charge and a refund of a single op are decided as Step does, also into debt, beyond its bound, and on a fresh key", verbsAlone),
+		check("verb/all-or-nothing", "X1", ops,
+			"in one Apply a limit is given back, another charged and a third one taken of, or nothing changes", verbsTogether),
+
 		check("input/cost-at-the-edges", "I1 L5", 0,
 			"the capacity passes on a fresh key and leaves nothing; any cost above it, up to the largest number, is denied for ever and takes nothing", inputEdges),
 		check("input/large-numbers", "I1 I3", 0,

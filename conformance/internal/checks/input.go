@@ -36,6 +36,12 @@ func inputRefused(w *world.World) {
 		{"a negative cost", world.Op(m, -1)},
 		{"the most negative cost", world.Op(m, -1<<63)},
 		{"a negative delay", store.Op{Slot: m, Request: algorithm.Request{Cost: 1, MaxDelay: -time.Nanosecond}}},
+		{"an unknown verb", verb(m, 3, 1, 0)},
+		{"a charge with a bound on the delay", store.Op{Slot: m, Request: algorithm.Request{Cost: 1, Verb: algorithm.Charge, MaxDelay: 1}}},
+		{"a refund before the first instant", verb(m, algorithm.Refund, 1, -1)},
+		{"a refund after the last instant", verb(m, algorithm.Refund, 1, algorithm.MaxInstant+1)},
+		{"a charge of what knows none", verb(world.SlotOf(person, "m", world.NewCooldown(5, 1)), algorithm.Charge, 1, 0)},
+		{"a refund of what knows none", verb(world.SlotOf(person, "m", world.NewCooldown(5, 1)), algorithm.Refund, 1, 0)},
 		{"a kind without a name", world.Take(person, "m", misnamed(""), 1)},
 		{"a kind that is not a name", world.Take(person, "m", misnamed("Not a name:1"), 1)},
 	} {
@@ -51,7 +57,7 @@ func inputRefused(w *world.World) {
 			if b := w.Bind("l", a); b != nil {
 				w.MustRefuseBound(background, b, "with "+bad.what, store.ErrInvalid, bad.op)
 			}
-		} else if bind := store.FeaturesOf(w.Store).Bind; bind != nil {
+		} else if bind := store.FeaturesOf(w.Store).Bind; bind != nil && bad.op.Request.Verb == algorithm.Take {
 			_, err := bind("l", bad.op.Algorithm)
 			w.MustBeError("Bind of "+bad.what, err, store.ErrInvalid, nil)
 		}

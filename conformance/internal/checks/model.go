@@ -28,6 +28,7 @@ type history struct {
 	t     *draw.T
 	paths []world.Path
 	last  []store.Op // of the last call, with the answers
+	taken draw.Instants
 }
 
 func (h *history) number(label string, from, to int) int { return draw.Number(h.t, label, from, to) }
@@ -96,7 +97,8 @@ func (h *history) slot() store.Slot {
 // request draws a request for a slot in the state that it is in.
 func (h *history) request(s store.Slot) algorithm.Request {
 	_, look := s.Algorithm.Step(h.Model.Of(s).State, h.Now(), algorithm.Request{})
-	r := draw.For(h.t, s.Algorithm, h.Now()).Request(look)
+	h.taken.Add(h.Now())
+	r := draw.For(h.t, s.Algorithm, h.Now()).Any(h.taken, look)
 	if h.number("huge", 0, 19) == 19 {
 		r.Cost = 1<<63 - 1
 	}

@@ -110,6 +110,10 @@ func storedNothing(w *world.World) {
 		mustKeepNothing(w, s, "after a look")
 		w.MustDeny(world.Op(s, capacity+1))
 		mustKeepNothing(w, s, "after a denial")
+		if _, is := s.Algorithm.(algorithm.Charger); is {
+			w.MustCommit(verb(s, algorithm.Refund, 1, w.Now()))
+			mustKeepNothing(w, s, "after a refund")
+		}
 		w.MustCommit(world.Op(s, 1))
 		w.Reset(s)
 		mustKeepNothing(w, s, "after a reset")

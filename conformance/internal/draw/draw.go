@@ -143,8 +143,16 @@ type Limit struct {
 	Capacity, Full, Unit int64
 	// MaxDebt is that of an algorithm.Charger, and -1 for what is none.
 	MaxDebt int64
+}
 
-	asked []algorithm.Instant // of what Any has drawn, the last ones
+// Instants are the last ones at which something was asked.
+type Instants []algorithm.Instant
+
+// Add adds an instant, and forgets an old one.
+func (all *Instants) Add(at algorithm.Instant) {
+	if *all = append(*all, at); len(*all) > 4 {
+		*all = (*all)[1:]
+	}
 }
 
 // For returns a Limit for an algorithm, whose scale is measured at an instant.
@@ -194,21 +202,19 @@ func (l *Limit) Request(last algorithm.Outcome) algorithm.Request {
 	return algorithm.Request{Cost: l.Cost(last), MaxDelay: l.MaxDelay(last)}
 }
 
-// Any draws a request at an instant, which is a charge or a refund now and then where the
-// algorithm is an algorithm.Charger.
-func (l *Limit) Any(now algorithm.Instant, last algorithm.Outcome) algorithm.Request {
+// Any draws a request, which is a charge or a refund now and then where the algorithm is
+// an algorithm.Charger. A refund is of what was taken at one of the instants, of which
+// there is at least one.
+func (l *Limit) Any(taken Instants, last algorithm.Outcome) algorithm.Request {
 	r := l.Request(last)
 	if l.MaxDebt < 0 {
 		return r
-	}
-	if l.asked = append(l.asked, now); len(l.asked) > 4 {
-		l.asked = l.asked[1:]
 	}
 	switch l.Number("verb", 0, 8) {
 	case 7:
 		return l.Charge(last)
 	case 8:
-		return algorithm.Request{Verb: algorithm.Refund, Cost: r.Cost, At: l.asked[l.Number("taken at", 0, len(l.asked)-1)]}
+		return algorithm.Request{Verb: algorithm.Refund, Cost: r.Cost, At: taken[l.Number("taken at", 0, len(taken)-1)]}
 	}
 	return r
 }

@@ -161,6 +161,7 @@ type World struct {
 	state algorithm.State
 	now   algorithm.Instant
 	past  algorithm.Instant // the latest instant of a step
+	taken draw.Instants
 	last  algorithm.Outcome
 	log   transcript.Log
 }
@@ -232,7 +233,10 @@ func (w *World) step() {
 }
 
 // any draws a request with any verb.
-func (w *World) any() algorithm.Request { return w.Any(w.now, w.last) }
+func (w *World) any() algorithm.Request {
+	w.taken.Add(w.now)
+	return w.Any(w.taken, w.last)
+}
 
 // reread returns s as it comes back from its text.
 func (w *World) reread(s algorithm.State) algorithm.State {

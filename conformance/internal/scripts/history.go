@@ -22,6 +22,7 @@ type history struct {
 	key   string
 	last  algorithm.Outcome
 	used  map[store.SlotID]store.Slot
+	taken draw.Instants
 }
 
 func newHistory(t *draw.T, base *world.World, key string, all []algorithm.Algorithm) *history {
@@ -62,7 +63,8 @@ func (h *history) op(name string) store.Op {
 	by := h.all[h.limit.Number("decided by", 0, len(h.all)-1)]
 	s := world.SlotOf(h.key, name, by)
 	_, look := by.Step(h.Model.Of(s).State, h.Now(), algorithm.Request{})
-	op := store.Op{Slot: s, Request: h.limit.Request(look)}
+	h.taken.Add(h.Now())
+	op := store.Op{Slot: s, Request: h.limit.Any(h.taken, look)}
 	if h.limit.Number("huge", 0, 19) == 19 {
 		op.Request.Cost = []int64{algorithm.MaxWord, algorithm.MaxWord + 1, math.MaxInt64}[h.limit.Number("huge cost", 0, 2)]
 	}

@@ -67,7 +67,7 @@ type timeline struct {
 // call is one call to the store.
 type call struct {
 	line string // file:line and the text, for the failure
-	verb string // take, peek, reset or repeat; or --- for a new store
+	verb string // take, charge, refund, peek, reset or repeat; or --- for a new store
 	at   time.Duration
 	ops  []store.Op // with the expected Outcome
 	// repeat: how often the op is taken, and how often it is to be admitted.
@@ -104,7 +104,7 @@ func (t *timeline) run(w *world.World) {
 			ops[i] = store.Op{Slot: op.Slot, Request: op.Request}
 		}
 		switch c.verb {
-		case "take":
+		case "take", "charge", "refund":
 			w.Apply(ops...)
 		case "peek":
 			w.Peek(ops...)
@@ -186,7 +186,7 @@ func (r *reader) read(fields []string, code, where string) error {
 		return r.readOp(last, fields[1:])
 	}
 	if len(fields) < 3 {
-		return fmt.Errorf("want: TIME take|peek|reset|repeat KEY/LIMIT …")
+		return fmt.Errorf("want: TIME take|charge|refund|peek|reset|repeat KEY/LIMIT …")
 	}
 	c := call{line: where, verb: fields[1]}
 	var err error
@@ -209,11 +209,11 @@ func (r *reader) readOp(c *call, fields []string) (err error) {
 	}
 	op.Key, op.Limit = key, limit
 	switch c.verb {
-	case "take", "peek":
+	case "take", "charge", "refund", "peek":
 		if len(fields) != 6 && len(fields) != 7 {
 			return fmt.Errorf("want: KEY/LIMIT COST allow|deny LEFT RETRY RESET [DELAY]")
 		}
-		if op.Request, err = parseRequest(fields[1]); err == nil {
+		if op.Request, err = parseRequest(c.verb, fields[1]); err == nil {
 			op.Outcome, err = parseOutcome(fields[2:])
 		}
 		op.Outcome.Limit = world.Capacity(op.Algorithm)
@@ -225,7 +225,7 @@ func (r *reader) readOp(c *call, fields []string) (err error) {
 		if !first && len(fields) != 2 {
 			return fmt.Errorf("want: KEY/LIMIT COST")
 		}
-		if op.Request, err = parseRequest(fields[1]); err == nil && first {
+		if op.Request, err = parseRequest(c.verb, fields[1]); err == nil && first {
 			if c.times, err = strconv.Atoi(fields[3]); err == nil {
 				c.admitted, err = strconv.Atoi(fields[5])
 			}
@@ -241,8 +241,24 @@ func (r *reader) readOp(c *call, fields []string) (err error) {
 	return err
 }
 
-// parseRequest reads a cost, or a cost and a bound on the delay: 1<=3s.
-func parseRequest(text string) (r algorithm.Request, err error) {
+// parseRequest reads a cost, or a cost and a bound on the delay: 1<=3s; for a refund a
+// cost and the time at which it was taken: 1@3s.
+func parseRequest(verb, text string) (r algorithm.Request, err error) {
+	switch verb {
+	case "charge":
+		r.Verb = algorithm.Charge
+	case "refund":
+		r.Verb = algorithm.Refund
+		cost, at, found := strings.Cut(text, "@")
+		if !found {
+			return r, fmt.Errorf("want: COST@TIME")
+		}
+		taken, err := parseDuration(at)
+		if err != nil {
+			return r, err
+		}
+		text, r.At = cost, world.Start+algorithm.Instant(taken/time.Microsecond)
+	}
 	cost, bound, bounded := strings.Cut(text, "<=")
 	if bounded {
 		if r.MaxDelay, err = time.ParseDuration(bound); err != nil {
@@ -263,6 +279,9 @@ func parseOutcome(fields []string) (o algorithm.Outcome, err error) {
 	}
 	if o.Remaining, err = strconv.ParseInt(fields[1], 10, 64); err != nil {
 		return o, err
+	}
+	if o.Remaining < 0 {
+		o.Remaining, o.Debt = 0, -o.Remaining
 	}
 	for i, to := range []*time.Duration{&o.RetryAfter, &o.ResetAfter, &o.Delay} {
 		if i+2 < len(fields) {

@@ -19,6 +19,8 @@ func TestTimelineThatCannotBeReadNamesFileAndLine(t *testing.T) {
 		{"0s take a/g 1 allow 4 0 1ns", "not whole microseconds"},
 		{"0s take a/g 1<=later allow 4 0 0", "invalid duration"},
 		{"1.5ns take a/g 1 allow 4 0 0", "not whole microseconds"},
+		{"0s refund a/g 1 allow 4 0 0", "want: COST@TIME"},
+		{"0s refund a/g 1@soon allow 4 0 0", "invalid duration"},
 		{"0s grab a/g 1 allow 4 0 0", "no such verb"},
 		{"0s repeat a/g 1 times 3", "want: KEY/LIMIT COST times N admits N"},
 		{"0s repeat a/g 1 times 3 admits some", "invalid syntax"},
@@ -26,7 +28,7 @@ func TestTimelineThatCannotBeReadNamesFileAndLine(t *testing.T) {
 		{"+ a/g 1 allow 4 0 0", "no call to continue"},
 		{"0s reset a/g\n+ a/g", "only take, peek and repeat have several ops"},
 		{"0s repeat a/g 1 times 3 admits 3\n+ a/g 1 times 3 admits 3", "want: KEY/LIMIT COST"},
-		{"0s take", "want: TIME take|peek|reset|repeat"},
+		{"0s take", "want: TIME take|charge|refund|peek|reset|repeat"},
 		{"limit h", "want: limit NAME SPEC"},
 		{"limit h gcra:0/1s", "limit 0 is not allowed"},
 	} {

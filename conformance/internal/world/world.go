@@ -302,7 +302,10 @@ func (m Model) Decide(at algorithm.Instant, ops []store.Op, write bool) (outcome
 		case !committed && outcomes[i].Allowed:
 			// It was not charged, so it is answered as a look.
 			_, outcomes[i] = op.Algorithm.Step(m.Of(op.Slot).State, at, algorithm.Request{})
-		case committed && write && op.Request.Cost > 0:
+		case !committed || !write || op.Request.Cost == 0:
+		case op.Request.Verb == algorithm.Refund && after[i].Equal(m.Of(op.Slot).State):
+			// Nothing was given back, and a store may write that or not.
+		default:
 			m[op.Slot.ID()] = Held{after[i], op.Algorithm.Spec(), at + Micros(store.TTL(outcomes[i].ResetAfter))}
 		}
 	}

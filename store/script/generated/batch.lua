@@ -91,8 +91,11 @@ if all or used['1'] then -- fixed-window/1
   --
   -- limit   in units
   -- period  in µs
-  -- cost    in units, at most limit + 1
-  local function decide(state, now, limit, period, cost)
+  -- cost    in units, at most limit + 1; below 0 it is a refund
+  -- at      the instant at which a refund was taken
+  --
+  -- A charge is a take whose limit is larger by the largest debt.
+  local function decide(state, now, limit, period, cost, at)
     local verdict, after, life = '+', nil, nil
     repeat
       local opened, kept, count = '', -1, 0
@@ -108,6 +111,17 @@ if all or used['1'] then -- fixed-window/1
       local start = instant - instant % period
       if kept < start then -- within this window after a change of parameters it stays
         opened, count = string.format('%.0f', start), 0
+      end
+      if cost < 0 then
+        if kept < start or count == 0 or at - at % period ~= start then break end
+        count = count + cost
+        if count > 0 then
+          life = start + period - now
+        else
+          count, life = 0, start > now and start - now or 0
+        end
+        after = opened .. string.format(' %.0f', count)
+        break
       end
       if count > limit - cost then
         verdict = '-'
@@ -125,7 +139,9 @@ if all or used['2'] then -- gcra/1
   --
   -- full, full_part  burst × T, as whole µs and part / units
   -- units            the limit in lowest terms
-  -- whole, part      cost × T
+  -- whole, part      cost × T, of a refund below 0
+  --
+  -- A charge is a take whose burst is larger by the largest debt.
   local function decide(state, now, full, full_part, units, whole, part)
     local verdict, after, life = '+', nil, nil
     repeat
@@ -178,14 +194,19 @@ if all or used['2'] then -- gcra/1
         end
       end
       if whole == 0 and part == 0 then break end
-      local room, room_part = full - debt, full_part - debt_part
-      if room_part < 0 then room, room_part = room - 1, room_part + units end
-      if room < whole or room == whole and room_part < part then
-        verdict = '-'
-        break
+      if whole < 0 then -- a refund
+        if debt == 0 and debt_part == 0 then break end
+      else
+        local room, room_part = full - debt, full_part - debt_part
+        if room_part < 0 then room, room_part = room - 1, room_part + units end
+        if room < whole or room == whole and room_part < part then
+          verdict = '-'
+          break
+        end
       end
       debt, debt_part = debt + whole, debt_part + part
       if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
+      if debt < 0 then debt, debt_part = 0, 0 end
       local w = now + debt
       if debt_part == 0 then
         after, life = w, debt
@@ -206,8 +227,10 @@ if all or used['3'] then -- leaky-bucket/1
   --
   -- full, full_part  capacity × T, as whole µs and part / units
   -- units            the limit in lowest terms
-  -- whole, part      cost × T
+  -- whole, part      cost × T, of a refund below 0
   -- longest          the longest Delay in µs that the caller takes, -1 for any
+  --
+  -- A charge is a take whose capacity is larger by the largest debt.
   local function decide(state, now, full, full_part, units, whole, part, longest)
     local verdict, after, life = '+', nil, nil
     repeat
@@ -264,14 +287,19 @@ if all or used['3'] then -- leaky-bucket/1
         verdict = '-'
         break
       end
-      local room, room_part = full - debt, full_part - debt_part
-      if room_part < 0 then room, room_part = room - 1, room_part + units end
-      if room < whole or room == whole and room_part < part then
-        verdict = '-'
-        break
+      if whole < 0 then -- a refund
+        if debt == 0 and debt_part == 0 then break end
+      else
+        local room, room_part = full - debt, full_part - debt_part
+        if room_part < 0 then room, room_part = room - 1, room_part + units end
+        if room < whole or room == whole and room_part < part then
+          verdict = '-'
+          break
+        end
       end
       debt, debt_part = debt + whole, debt_part + part
       if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
+      if debt < 0 then debt, debt_part = 0, 0 end
       local w = now + debt
       if debt_part == 0 then
         after, life = w, debt
@@ -292,8 +320,11 @@ if all or used['4'] then -- sliding-counter/1
   --
   -- limit   in units
   -- period  in µs
-  -- cost    in units, at most limit + 1
-  local function decide(state, now, limit, period, cost)
+  -- cost    in units, at most limit + 1; below 0 it is a refund
+  -- at      the instant at which a refund was taken
+  --
+  -- A charge is a take whose limit is larger by the largest debt.
+  local function decide(state, now, limit, period, cost, at)
     local verdict, after, life = '+', nil, nil
     repeat
       local opened, kept, cur, prev = '', -1, 0, 0
@@ -315,6 +346,26 @@ if all or used['4'] then -- sliding-counter/1
       if kept < start then -- within this window after a change of parameters it stays
         prev = state and kept >= start - period and cur or 0
         opened, cur = string.format('%.0f', start), 0
+      end
+      if cost < 0 then
+        local window = at - at % period
+        if window == start and cur > 0 then
+          cur = cur + cost > 0 and cur + cost or 0
+        elseif window == start - period and prev > 0 then
+          prev = prev + cost > 0 and prev + cost or 0
+        else
+          break
+        end
+        if cur > 0 then
+          life = start + period + period - now
+        elseif prev > 0 then
+          life = start + period - now
+        else
+          life = start > now and start - now or 0
+        end
+        after = opened .. string.format(' %.0f', cur)
+        if prev > 0 then after = after .. string.format(' %.0f', prev) end
+        break
       end
       local estimate = 0
       if prev > 0 then
@@ -771,16 +822,17 @@ if all or used['6'] then -- token-bucket/1
   -- burst       in tokens
   -- units, per  tokens gained in per µs, in lowest terms
   -- fill        µs from empty to full
-  -- cost        in tokens, at most burst + 1
-  local function decide(state, now, burst, units, per, fill, cost)
+  -- cost        in tokens, at most burst + 1; below 0 it is a refund
+  -- lowest      the fewest tokens that a charge may leave, below 0
+  local function decide(state, now, burst, units, per, fill, cost, lowest)
     local verdict, after, life = '+', nil, nil
     repeat
       local last, tokens, part = now, burst, 0
       if state then
-        local a, b, place = string.match(state, '^(%d+) (%d+)()')
-        if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' then return '!' end
+        local a, b, place = string.match(state, '^(%d+) (%-?%d+)()')
+        if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' and not string.find(b, '^%-[1-9]') then return '!' end
         last, tokens = a + 0, b + 0
-        if last > 7000000000000000 or tokens > 1000000000000 then return '!' end
+        if last > 7000000000000000 or tokens > 1000000000000 or tokens < -1000000000000 then return '!' end
         if place <= #state then
           local c, d = string.match(state, '^ ([1-9]%d*) ([1-9]%d*)$', place)
           if not c then return '!' end
@@ -818,6 +870,41 @@ if all or used['6'] then -- token-bucket/1
         end
         local elapsed = now - last
         if elapsed > 0 then last = now end
+        if tokens < 0 then -- a debt, of no more than this limit allows
+          -- muldiv returns floor(a * b / m) and the remainder, for whole a, b >= 0 and
+          -- 1 <= m < 2^45 with a quotient below 2^53. Where the product passes 2^53 it
+          -- takes b in limbs, the highest first. Go: MulDiv in internal/exact/muldiv.go.
+          local function muldiv(a, b, m)
+            local product = a * b
+            if product < 9007199254740992 then
+              local q = floor(product / m)
+              return q, product - q * m
+            end
+            local whole = floor(a / m)
+            a = a - whole * m
+            local base = m <= 1099511627776 and 4096 or 128 -- r * base + a * limb < 2^53
+            local scale = 1
+            while scale * base <= b do scale = scale * base end
+            local q, r, rest = 0, 0, b
+            repeat
+              local limb = floor(rest / scale)
+              rest = rest - limb * scale
+              local y = r * base + a * limb
+              local d = floor(y / m)
+              q, r = q * base + d, y - d * m
+              scale = floor(scale / base)
+            until scale < 1
+            return whole * b + q, r
+          end
+          local most = burst + 1000000000000
+          if units * 788 < per then -- then 18,250 days may be less
+            local paid = muldiv(1576800000000000, units, per)
+            if paid < most then most = paid end
+          end
+          if tokens < burst - most then tokens, part = burst - most, 0 end
+          local wait, rest = muldiv(burst - tokens, per, units)
+          fill = wait - floor((part - rest) / units)
+        end
         if elapsed >= fill then
           tokens = burst
         elseif elapsed > 0 then
@@ -857,7 +944,10 @@ if all or used['6'] then -- token-bucket/1
         if tokens >= burst then tokens, part = burst, 0 end
       end
       if cost == 0 then break end
-      if cost > tokens then
+      if cost < 0 then
+        if tokens == burst then break end
+        if tokens - cost >= burst then tokens, part = burst + cost, 0 end
+      elseif tokens - cost < (lowest or 0) + 0 then
         verdict = '-'
         break
       end
@@ -896,7 +986,7 @@ if all or used['6'] then -- token-bucket/1
       end
       if part == 0 then
         after = string.format('%.0f %.0f', last, tokens)
-      elseif last >= 100000000 and tokens < 2147483648 and part < 2147483648 and per < 2147483648 then
+      elseif last >= 100000000 and tokens >= 0 and tokens < 2147483648 and part < 2147483648 and per < 2147483648 then
         -- %d takes half the time of %.0f, and is exact below 2^31 where a long has 32 bits too.
         after = string.format('%d%08d %d %d %d', floor(last / 100000000), last % 100000000, tokens, part, per)
       else

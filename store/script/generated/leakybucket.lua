@@ -36,8 +36,10 @@ end
 --
 -- full, full_part  capacity × T, as whole µs and part / units
 -- units            the limit in lowest terms
--- whole, part      cost × T
+-- whole, part      cost × T, of a refund below 0
 -- longest          the longest Delay in µs that the caller takes, -1 for any
+--
+-- A charge is a take whose capacity is larger by the largest debt.
 local verdict, after, life = '+', nil, nil
 repeat
   local full, full_part, units, whole, part, longest = argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, argv[7] + 0, argv[8] + 0
@@ -94,14 +96,19 @@ repeat
     verdict = '-'
     break
   end
-  local room, room_part = full - debt, full_part - debt_part
-  if room_part < 0 then room, room_part = room - 1, room_part + units end
-  if room < whole or room == whole and room_part < part then
-    verdict = '-'
-    break
+  if whole < 0 then -- a refund
+    if debt == 0 and debt_part == 0 then break end
+  else
+    local room, room_part = full - debt, full_part - debt_part
+    if room_part < 0 then room, room_part = room - 1, room_part + units end
+    if room < whole or room == whole and room_part < part then
+      verdict = '-'
+      break
+    end
   end
   debt, debt_part = debt + whole, debt_part + part
   if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
+  if debt < 0 then debt, debt_part = 0, 0 end
   local w = now + debt
   if debt_part == 0 then
     after, life = w, debt

@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  the stored name
 -- ARGV     the instant in µs, or '' for the server's clock; the least time to live in
---          ms, or '' for a look, which writes nothing; limit, period, cost
+--          ms, or '' for a look, which writes nothing; limit, period, cost, at
 -- reply    verdict, instant and state before, such as "+1790000000:123456 17900000002345678";
 --          '-' denied; '!' alone: not a state of this kind
 -- Go       Store.Apply and Store.Peek; pending.single in reply.go reads the reply
@@ -36,10 +36,13 @@ end
 --
 -- limit   in units
 -- period  in µs
--- cost    in units, at most limit + 1
+-- cost    in units, at most limit + 1; below 0 it is a refund
+-- at      the instant at which a refund was taken
+--
+-- A charge is a take whose limit is larger by the largest debt.
 local verdict, after, life = '+', nil, nil
 repeat
-  local limit, period, cost = argv[3] + 0, argv[4] + 0, argv[5] + 0
+  local limit, period, cost, at = argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6]
   local opened, kept, cur, prev = '', -1, 0, 0
   local instant = now
   if state then
@@ -59,6 +62,26 @@ repeat
   if kept < start then -- within this window after a change of parameters it stays
     prev = state and kept >= start - period and cur or 0
     opened, cur = string.format('%.0f', start), 0
+  end
+  if cost < 0 then
+    local window = at - at % period
+    if window == start and cur > 0 then
+      cur = cur + cost > 0 and cur + cost or 0
+    elseif window == start - period and prev > 0 then
+      prev = prev + cost > 0 and prev + cost or 0
+    else
+      break
+    end
+    if cur > 0 then
+      life = start + period + period - now
+    elseif prev > 0 then
+      life = start + period - now
+    else
+      life = start > now and start - now or 0
+    end
+    after = opened .. string.format(' %.0f', cur)
+    if prev > 0 then after = after .. string.format(' %.0f', prev) end
+    break
   end
   local estimate = 0
   if prev > 0 then

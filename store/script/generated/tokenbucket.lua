@@ -4,7 +4,7 @@
 --
 -- KEYS[1]  the stored name
 -- ARGV     the instant in µs, or '' for the server's clock; the least time to live in
---          ms, or '' for a look, which writes nothing; burst, units, per, fill, cost
+--          ms, or '' for a look, which writes nothing; burst, units, per, fill, cost, lowest
 -- reply    verdict, instant and state before, such as "+1790000000:123456 17900000002345678";
 --          '-' denied; '!' alone: not a state of this kind
 -- Go       Store.Apply and Store.Peek; pending.single in reply.go reads the reply
@@ -37,16 +37,17 @@ end
 -- burst       in tokens
 -- units, per  tokens gained in per µs, in lowest terms
 -- fill        µs from empty to full
--- cost        in tokens, at most burst + 1
+-- cost        in tokens, at most burst + 1; below 0 it is a refund
+-- lowest      the fewest tokens that a charge may leave, below 0
 local verdict, after, life = '+', nil, nil
 repeat
-  local burst, units, per, fill, cost = argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, argv[7] + 0
+  local burst, units, per, fill, cost, lowest = argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, argv[7] + 0, argv[8]
   local last, tokens, part = now, burst, 0
   if state then
-    local a, b, place = string.match(state, '^(%d+) (%d+)()')
-    if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' then return '!' end
+    local a, b, place = string.match(state, '^(%d+) (%-?%d+)()')
+    if not a or a < '1' and a ~= '0' or b < '1' and b ~= '0' and not string.find(b, '^%-[1-9]') then return '!' end
     last, tokens = a + 0, b + 0
-    if last > 7000000000000000 or tokens > 1000000000000 then return '!' end
+    if last > 7000000000000000 or tokens > 1000000000000 or tokens < -1000000000000 then return '!' end
     if place <= #state then
       local c, d = string.match(state, '^ ([1-9]%d*) ([1-9]%d*)$', place)
       if not c then return '!' end
@@ -84,6 +85,41 @@ repeat
     end
     local elapsed = now - last
     if elapsed > 0 then last = now end
+    if tokens < 0 then -- a debt, of no more than this limit allows
+      -- muldiv returns floor(a * b / m) and the remainder, for whole a, b >= 0 and
+      -- 1 <= m < 2^45 with a quotient below 2^53. Where the product passes 2^53 it
+      -- takes b in limbs, the highest first. Go: MulDiv in internal/exact/muldiv.go.
+      local function muldiv(a, b, m)
+        local product = a * b
+        if product < 9007199254740992 then
+          local q = floor(product / m)
+          return q, product - q * m
+        end
+        local whole = floor(a / m)
+        a = a - whole * m
+        local base = m <= 1099511627776 and 4096 or 128 -- r * base + a * limb < 2^53
+        local scale = 1
+        while scale * base <= b do scale = scale * base end
+        local q, r, rest = 0, 0, b
+        repeat
+          local limb = floor(rest / scale)
+          rest = rest - limb * scale
+          local y = r * base + a * limb
+          local d = floor(y / m)
+          q, r = q * base + d, y - d * m
+          scale = floor(scale / base)
+        until scale < 1
+        return whole * b + q, r
+      end
+      local most = burst + 1000000000000
+      if units * 788 < per then -- then 18,250 days may be less
+        local paid = muldiv(1576800000000000, units, per)
+        if paid < most then most = paid end
+      end
+      if tokens < burst - most then tokens, part = burst - most, 0 end
+      local wait, rest = muldiv(burst - tokens, per, units)
+      fill = wait - floor((part - rest) / units)
+    end
     if elapsed >= fill then
       tokens = burst
     elseif elapsed > 0 then
@@ -123,7 +159,10 @@ repeat
     if tokens >= burst then tokens, part = burst, 0 end
   end
   if cost == 0 then break end
-  if cost > tokens then
+  if cost < 0 then
+    if tokens == burst then break end
+    if tokens - cost >= burst then tokens, part = burst + cost, 0 end
+  elseif tokens - cost < (lowest or 0) + 0 then
     verdict = '-'
     break
   end
@@ -162,7 +201,7 @@ repeat
   end
   if part == 0 then
     after = string.format('%.0f %.0f', last, tokens)
-  elseif last >= 100000000 and tokens < 2147483648 and part < 2147483648 and per < 2147483648 then
+  elseif last >= 100000000 and tokens >= 0 and tokens < 2147483648 and part < 2147483648 and per < 2147483648 then
     -- %d takes half the time of %.0f, and is exact below 2^31 where a long has 32 bits too.
     after = string.format('%d%08d %d %d %d', floor(last / 100000000), last % 100000000, tokens, part, per)
   else

@@ -3,8 +3,11 @@
 --
 -- limit   in units
 -- period  in µs
--- cost    in units, at most limit + 1
---- decide limit, period, cost
+-- cost    in units, at most limit + 1; below 0 it is a refund
+-- at      the instant at which a refund was taken
+--
+-- A charge is a take whose limit is larger by the largest debt.
+--- decide limit, period, cost, at?
 local opened, kept, count = '', -1, 0
 local instant = now
 if state then
@@ -18,6 +21,17 @@ if cost == 0 then break end
 local start = instant - instant % period
 if kept < start then -- within this window after a change of parameters it stays
   opened, count = string.format('%.0f', start), 0
+end
+if cost < 0 then
+  if kept < start or count == 0 or at - at % period ~= start then break end
+  count = count + cost
+  if count > 0 then
+    life = start + period - now
+  else
+    count, life = 0, start > now and start - now or 0
+  end
+  after = opened .. string.format(' %.0f', count)
+  break
 end
 if count > limit - cost then
   verdict = '-'

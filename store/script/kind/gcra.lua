@@ -3,7 +3,9 @@
 --
 -- full, full_part  burst × T, as whole µs and part / units
 -- units            the limit in lowest terms
--- whole, part      cost × T
+-- whole, part      cost × T, of a refund below 0
+--
+-- A charge is a take whose burst is larger by the largest debt.
 --- decide full, full_part, units, whole, part
 --- include schedule_debt
 --- include schedule_take

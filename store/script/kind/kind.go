@@ -24,8 +24,78 @@ type Kind struct {
 	File string
 	// Limit appends the numbers of a limit: always the same count.
 	Limit func(a algorithm.Algorithm, numbers []int64) []int64
-	// Request appends the numbers of a request: always the same count.
+	// Request appends the numbers of a take: always the same count.
 	Request func(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64
+	// Charge and Refund append all the numbers of a request with that verb, those of
+	// the limit included. nil: the Lua decides takes only.
+	Charge, Refund func(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64
+}
+
+// All returns all the numbers of a charge or a refund; nil where the Lua does not
+// decide them.
+func (k *Kind) All(a algorithm.Algorithm, r algorithm.Request) []int64 {
+	all := k.Charge
+	if r.Verb == algorithm.Refund {
+		all = k.Refund
+	}
+	if all == nil {
+		return nil
+	}
+	return all(a, r, nil)
+}
+
+// raised is an algorithm whose capacity is larger by the largest debt: a charge is a take
+// of such a one.
+type raised struct {
+	algorithm.Algorithm
+	spec algorithm.Spec
+}
+
+// Spec implements algorithm.Algorithm.
+func (r raised) Spec() algorithm.Spec { return r.spec }
+
+func raise(a algorithm.Algorithm) algorithm.Algorithm {
+	r := raised{a, a.Spec()}
+	if r.spec.Params[2] != 0 {
+		r.spec.Params[2] += maxDebt(a)
+	} else {
+		r.spec.Params[0] += maxDebt(a)
+	}
+	return r
+}
+
+// maxDebt is the largest debt of a built-in algorithm, which is an algorithm.Charger.
+func maxDebt(a algorithm.Algorithm) int64 { return a.(algorithm.Charger).MaxDebt() }
+
+// chargeWindow is the numbers of a charge that is counted.
+func chargeWindow(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	a = raise(a)
+	return count(a, r, window(a, numbers))
+}
+
+// refundWindow is a cost below 0, and the instant of the take.
+func refundWindow(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	return append(window(a, numbers), -min(r.Cost, algorithm.MaxWord), int64(r.At))
+}
+
+// chargeTime is the numbers of a charge that takes time.
+func chargeTime(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	a = raise(a)
+	return costTime(a, r, burstTime(a, numbers))
+}
+
+// refundTime is minus cost × T, which is cut down to what Lua can hold.
+func refundTime(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64 {
+	p := a.Spec().Params
+	units, per := exact.Lowest(p[0], p[1])
+	whole, part := exact.MulDiv(r.Cost, per, units)
+	if whole >= algorithm.MaxWord {
+		whole, part = algorithm.MaxWord, 0
+	}
+	if part > 0 {
+		whole, part = whole+1, units-part
+	}
+	return append(burstTime(a, numbers), -whole, part)
 }
 
 // count is the cost, where it is impossible cut down to one that is too.

@@ -3,8 +3,11 @@
 --
 -- limit   in units
 -- period  in µs
--- cost    in units, at most limit + 1
---- decide limit, period, cost
+-- cost    in units, at most limit + 1; below 0 it is a refund
+-- at      the instant at which a refund was taken
+--
+-- A charge is a take whose limit is larger by the largest debt.
+--- decide limit, period, cost, at?
 local opened, kept, cur, prev = '', -1, 0, 0
 local instant = now
 if state then
@@ -24,6 +27,26 @@ local start = instant - instant % period
 if kept < start then -- within this window after a change of parameters it stays
   prev = state and kept >= start - period and cur or 0
   opened, cur = string.format('%.0f', start), 0
+end
+if cost < 0 then
+  local window = at - at % period
+  if window == start and cur > 0 then
+    cur = cur + cost > 0 and cur + cost or 0
+  elseif window == start - period and prev > 0 then
+    prev = prev + cost > 0 and prev + cost or 0
+  else
+    break
+  end
+  if cur > 0 then
+    life = start + period + period - now
+  elseif prev > 0 then
+    life = start + period - now
+  else
+    life = start > now and start - now or 0
+  end
+  after = opened .. string.format(' %.0f', cur)
+  if prev > 0 then after = after .. string.format(' %.0f', prev) end
+  break
 end
 local estimate = 0
 if prev > 0 then

@@ -1,11 +1,16 @@
-local room, room_part = full - debt, full_part - debt_part
-if room_part < 0 then room, room_part = room - 1, room_part + units end
-if room < whole or room == whole and room_part < part then
-  verdict = '-'
-  break
+if whole < 0 then -- a refund
+  if debt == 0 and debt_part == 0 then break end
+else
+  local room, room_part = full - debt, full_part - debt_part
+  if room_part < 0 then room, room_part = room - 1, room_part + units end
+  if room < whole or room == whole and room_part < part then
+    verdict = '-'
+    break
+  end
 end
 debt, debt_part = debt + whole, debt_part + part
 if debt_part >= units then debt, debt_part = debt + 1, debt_part - units end
+if debt < 0 then debt, debt_part = 0, 0 end
 local w = now + debt
 if debt_part == 0 then
   after, life = w, debt
