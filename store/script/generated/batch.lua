@@ -363,8 +363,11 @@ if all or used['4'] then -- sliding-counter/1
         else
           life = start > now and start - now or 0
         end
-        after = opened .. string.format(' %.0f', cur)
-        if prev > 0 then after = after .. string.format(' %.0f', prev) end
+        if prev == 0 then
+          after = opened .. string.format(' %.0f', cur)
+        else
+          after = opened .. string.format(' %.0f %.0f', cur, prev)
+        end
         break
       end
       local estimate = 0
@@ -426,6 +429,9 @@ if all or used['5'] then -- sliding-log/1
   -- limit   in units
   -- period  in µs
   -- cost    in units, at most limit + 1
+  --
+  -- A charge is a take whose limit is larger by the largest debt. A refund, which moves
+  -- entries between blocks, is made by compare-and-set.
   --
   -- What it shows of the state before is "units last": the units that count and the
   -- last instant, both before the step; where it denies, followed by the instant of

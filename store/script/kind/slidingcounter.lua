@@ -44,8 +44,11 @@ if cost < 0 then
   else
     life = start > now and start - now or 0
   end
-  after = opened .. string.format(' %.0f', cur)
-  if prev > 0 then after = after .. string.format(' %.0f', prev) end
+  if prev == 0 then
+    after = opened .. string.format(' %.0f', cur)
+  else
+    after = opened .. string.format(' %.0f %.0f', cur, prev)
+  end
   break
 end
 local estimate = 0

@@ -12,6 +12,9 @@
 -- period  in µs
 -- cost    in units, at most limit + 1
 --
+-- A charge is a take whose limit is larger by the largest debt. A refund, which moves
+-- entries between blocks, is made by compare-and-set.
+--
 -- What it shows of the state before is "units last": the units that count and the
 -- last instant, both before the step; where it denies, followed by the instant of
 -- the entry that has to leave and the units up to it: " at through".
