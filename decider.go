@@ -44,6 +44,25 @@ func (l Limit) ForN(key string, n int64) Ask {
 	return Ask{Limit: l, Key: key, Cost: n, look: n == 0}
 }
 
+// Charge returns an Ask that takes n units whatever remains: the key may go into debt,
+// and then waits longer. It is for a cost that was spent before it was known. Only where
+// the debt would pass the largest one (algorithm.Charger) it is refused, and nothing is
+// taken, by a *DebtError. 0 is a look.
+func (l Limit) Charge(key string, n int64) Ask {
+	return Ask{Limit: l, Key: key, Cost: n, Verb: algorithm.Charge, look: n == 0}
+}
+
+// Refund returns an Ask that gives back n units of what was taken at an instant: the At
+// of the Decision that took them. It is never refused. It never makes a key better than a
+// fresh one, and what the limit has regained by itself, or counts no longer, is not given
+// back twice. 0 is a look.
+//
+// To give back what one did not take, or twice, admits as much more: it is for the caller
+// to know what was taken.
+func (l Limit) Refund(key string, n int64, at time.Time) Ask {
+	return Ask{Limit: l, Key: key, Cost: n, Verb: algorithm.Refund, At: at, look: n == 0}
+}
+
 // check refuses a limit without a name or an algorithm; i is the index of the Ask
 // for the error, -1 where there is none.
 func (l *Limit) check(i int) error {
@@ -59,7 +78,7 @@ func (l *Limit) check(i int) error {
 const maxName = 200
 
 // Ask is what one limit is asked for: units, for one key. Limit.For and
-// Limit.ForN make one.
+// Limit.ForN make one, Limit.Charge and Limit.Refund others.
 type Ask struct {
 	Limit Limit
 	// Key is whom the limit is asked for: any non-empty byte string.
@@ -70,6 +89,12 @@ type Ask struct {
 	Cost int64
 	// MaxDelay bounds the Delay of a leaky bucket: see algorithm.Request.
 	MaxDelay time.Duration
+	// Verb is what is done with the Cost: the zero Verb takes it where the limit
+	// admits it. The others are for an algorithm that is an algorithm.Charger, as those
+	// of this project are, and not for Wait.
+	Verb algorithm.Verb
+	// At is, of a refund, when the Cost was taken: Decision.At. The others have none.
+	At time.Time
 
 	look bool // a Cost of 0 is meant
 }
@@ -99,10 +124,42 @@ func opsOf(asks []Ask) ([]store.Op, error) {
 		}
 		ops[i] = store.Op{
 			Slot:    store.Slot{Key: a.Key, Limit: a.Limit.Name, Algorithm: a.Limit.Algorithm},
-			Request: algorithm.Request{Cost: a.Cost, MaxDelay: a.MaxDelay},
+			Request: algorithm.Request{Cost: a.Cost, MaxDelay: a.MaxDelay, Verb: a.Verb},
+		}
+		if a.Verb == algorithm.Refund {
+			at, err := takenAt(i, "Ask.At", a.At)
+			if err != nil {
+				return nil, err
+			}
+			ops[i].Request.At = at
 		}
 	}
 	return ops, nil
+}
+
+// takenAt is the instant of a take that is given back.
+func takenAt(i int, field string, at time.Time) (algorithm.Instant, error) {
+	instant, err := algorithm.InstantOf(at)
+	if err != nil {
+		return 0, &store.InputError{Op: i, Field: field, Value: at.Format(time.RFC3339Nano), Allowed: "the At of the Decision that took the cost"}
+	}
+	return instant, nil
+}
+
+// DebtError is the error of a charge that would leave a debt above the largest one; see
+// algorithm.Charger. Nothing was charged.
+type DebtError struct {
+	Ask      int      // the index of the charge; 0 where there is one
+	Decision Decision // not Allowed; its RetryAfter says when the charge would pass
+}
+
+// Error names the Ask and the numbers, and no key.
+func (e *DebtError) Error() string {
+	text := fmt.Sprintf("weir: ask %d: the charge would leave a debt above the largest: the debt is %d", e.Ask, e.Decision.Debt)
+	if e.Decision.RetryAfter == Never {
+		return text
+	}
+	return text + fmt.Sprintf(", and it would pass after %v", e.Decision.RetryAfter)
 }
 
 // Must returns v, or panics if err is not nil. It is for variables, examples and

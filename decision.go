@@ -21,6 +21,10 @@ type Decision struct {
 	// Remaining is the largest cost that would be admitted right after this
 	// decision, from 0 to Limit.
 	Remaining int64
+	// Debt is how many units more than Limit count, rounded up: so many must be
+	// regained, or given back, before Remaining rises above 0. A charge leaves one, a
+	// lower limit, and a clock that goes back.
+	Debt int64
 	// RetryAfter is 0 when allowed. When denied it is the shortest wait after
 	// which the same request is admitted if nobody else asks, to the
 	// microsecond: round up where a coarser unit is needed. Never if no wait
@@ -70,6 +74,7 @@ func (d *Decision) set(o algorithm.Outcome, at algorithm.Instant, err error) err
 	d.Allowed = o.Allowed
 	d.Limit = o.Limit
 	d.Remaining = o.Remaining
+	d.Debt = o.Debt
 	d.RetryAfter = o.RetryAfter
 	d.ResetAfter = o.ResetAfter
 	d.Delay = o.Delay

@@ -343,3 +343,58 @@ func ExampleDecision_RetryAt() {
 	// 2026-01-01 12:00:00 fresh at 2026-01-02 00:00:00
 	// 2026-01-02 00:00:00 fresh at 2026-01-02 00:00:00
 }
+
+func ExampleLimiter_Charge() {
+	states, mock := newExample()
+	defer states.Close()
+	tokens := weir.Must(weir.New(states, weir.Must(weir.ParseLimit("tokens", "token-bucket:100/1m")), nil))
+	ctx := context.Background()
+
+	// The answer has cost 130 tokens, which nobody knew before.
+	d, _ := tokens.Charge(ctx, "user:7", 130)
+	fmt.Println("debt:", d.Debt)
+
+	d, _ = tokens.Allow(ctx, "user:7")
+	fmt.Println("allowed:", d.Allowed, "retry after:", d.RetryAfter)
+	mock.Add(d.RetryAfter)
+	d, _ = tokens.Allow(ctx, "user:7")
+	fmt.Println("allowed:", d.Allowed)
+	// Output:
+	// debt: 30
+	// allowed: false retry after: 18.6s
+	// allowed: true
+}
+
+func ExampleLimiter_Refund() {
+	states, _ := newExample()
+	defer states.Close()
+	tokens := weir.Must(weir.New(states, weir.Must(weir.ParseLimit("tokens", "token-bucket:100/1m")), nil))
+	ctx := context.Background()
+
+	taken, _ := tokens.AllowN(ctx, "user:7", 80) // an estimate
+	fmt.Println("remaining:", taken.Remaining)
+	d, _ := tokens.Refund(ctx, "user:7", 80-25, taken.At) // it was 25
+	fmt.Println("remaining:", d.Remaining)
+	// Output:
+	// remaining: 20
+	// remaining: 75
+}
+
+func ExampleLimit_Charge() {
+	states, _ := newExample()
+	defer states.Close()
+	limits := weir.Must(weir.NewMultiLimiter(states, nil))
+	requests := weir.Must(weir.ParseLimit("requests", "gcra:10/1m"))
+	tokens := weir.Must(weir.ParseLimit("tokens", "token-bucket:100/1m"))
+	ctx := context.Background()
+
+	r, _ := limits.Take(ctx, requests.For("user:7"), tokens.ForN("user:7", 50))
+	fmt.Println("allowed:", r.Allowed)
+
+	// The request has failed, and does not count; its 70 tokens do.
+	r, _ = limits.Take(ctx, requests.Refund("user:7", 1, r.Decisions[0].At), tokens.Charge("user:7", 70-50))
+	fmt.Println("requests:", r.Decisions[0].Remaining, "tokens:", r.Decisions[1].Remaining)
+	// Output:
+	// allowed: true
+	// requests: 10 tokens: 30
+}

@@ -155,13 +155,13 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// admitUncounted answers ops without a state: what no state could admit is
+// admitUncounted answers ops without a state: a take that no state could admit is
 // denied, everything else is not.
 func admitUncounted(ops []store.Op) {
 	for i := range ops {
 		op := &ops[i]
 		_, fresh := op.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
-		op.Outcome = algorithm.Outcome{Allowed: op.Request.Cost <= fresh.Limit, Limit: fresh.Limit}
+		op.Outcome = algorithm.Outcome{Allowed: op.Request.Cost <= fresh.Limit || op.Request.Verb != algorithm.Take, Limit: fresh.Limit}
 		if !op.Outcome.Allowed {
 			op.Outcome.RetryAfter = Never
 		}

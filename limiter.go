@@ -15,6 +15,8 @@ import (
 //   - Allow, AllowN: may this pass now? Charged if the answer is yes.
 //   - Peek, PeekN: how does the key stand, and what would AllowN answer? Never
 //     charged.
+//   - Charge: take a cost that was spent already, whatever remains.
+//   - Refund: give back what was taken and not used.
 //   - Wait, WaitN: let this pass as soon as it may.
 //   - Reset: forget the key; it is fresh again.
 //
@@ -93,14 +95,42 @@ func (l *Limiter) Limit() Limit { return Limit{Name: l.slot.Limit, Algorithm: l.
 
 // Allow asks for one unit.
 func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error) {
-	err = l.take(ctx, key, algorithm.Request{Cost: 1}, &d)
+	err = l.take(ctx, key, 1, &d)
 	return d, err
 }
 
 // AllowN asks for n units, all or none. 0 is a look, like Peek. Above the limit
 // the answer is always a denial with RetryAfter Never; below 0 it is an error.
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
-	err = l.take(ctx, key, algorithm.Request{Cost: n}, &d)
+	err = l.take(ctx, key, n, &d)
+	return d, err
+}
+
+// Charge takes n units whatever remains: the key may go into debt (Decision.Debt), and is
+// denied until it is paid back. It is for a cost that was spent before it was known. Where
+// the debt would pass the largest one, 10^12 units or 18,250 days, nothing is taken and the
+// error is a *DebtError. 0 is a look, below 0 is an error, and so is an algorithm that is
+// no algorithm.Charger.
+func (l *Limiter) Charge(ctx context.Context, key string, n int64) (d Decision, err error) {
+	err = l.ask(ctx, KindTake, key, algorithm.Request{Cost: n, Verb: algorithm.Charge}, &d)
+	if err == nil && !d.Allowed {
+		err = &DebtError{Decision: d}
+	}
+	return d, err
+}
+
+// Refund gives back n units of what was taken at an instant: Decision.At of the call that
+// took them. The key never becomes better than fresh, and of what no longer counts nothing
+// is given back. It is always Allowed. It does not know whether n units were taken, nor
+// whether they were given back before: that is for the caller. A Degraded Decision was not
+// counted by the store and is not to be given back. 0 is a look, below 0 is an error, and
+// so is an algorithm that is no algorithm.Charger.
+func (l *Limiter) Refund(ctx context.Context, key string, n int64, at time.Time) (d Decision, err error) {
+	r := algorithm.Request{Cost: n, Verb: algorithm.Refund}
+	if r.At, err = takenAt(0, "at", at); err != nil {
+		return d, err
+	}
+	err = l.ask(ctx, KindTake, key, r, &d)
 	return d, err
 }
 
@@ -119,8 +149,10 @@ func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, e
 
 // take is ask on the path that matters: there is no Observer, and the store has a
 // Bound. It writes the answer to where the caller wants it, since to copy a
-// Decision from function to function costs as much as to make it.
-func (l *Limiter) take(ctx context.Context, key string, r algorithm.Request, d *Decision) error {
+// Decision from function to function costs as much as to make it, and it gets the cost
+// alone, since a whole Request leaves no register for d.
+func (l *Limiter) take(ctx context.Context, key string, n int64, d *Decision) error {
+	r := algorithm.Request{Cost: n}
 	if l.bound == nil || l.observer != nil || l.closed.Load() {
 		return l.ask(ctx, KindTake, key, r, d)
 	}
@@ -139,7 +171,7 @@ func (l *Limiter) ask(ctx context.Context, kind Kind, key string, r algorithm.Re
 	start := time.Now()
 	err := l.decide(ctx, key, r, kind != KindPeek, d)
 	l.observer.Observe(ctx, Observation{
-		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost,
+		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost, Verb: r.Verb,
 		Allowed: d.Allowed, Decision: *d, Err: err, Took: time.Since(start),
 	})
 	return err

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 )
 
@@ -12,7 +13,8 @@ import (
 // pass a limit for its address, one for its user and one for its organisation is
 // charged to all three or to none. Which verb to use:
 //
-//   - Take: may this pass now? Charged if every limit says yes.
+//   - Take: may this pass now? Charged if every limit says yes. With Limit.Charge and
+//     Limit.Refund it also charges some limits and gives back to others, in one step.
 //   - Peek: what would Take answer? Never charged.
 //   - Wait: let this pass as soon as it may.
 //   - Reset: forget the keys; they are fresh again.
@@ -103,7 +105,20 @@ func (m *MultiLimiter) decideOps(ctx context.Context, ops []store.Op, take bool)
 		}
 	}
 	r.summarize()
+	if !r.Allowed {
+		return r, refusedCharge(ops, r.Decisions)
+	}
 	return r, nil
+}
+
+// refusedCharge is the error of the first charge that was refused, or nil.
+func refusedCharge(ops []store.Op, decisions []Decision) error {
+	for i := range ops {
+		if ops[i].Request.Verb == algorithm.Charge && !decisions[i].Allowed {
+			return &DebtError{Ask: i, Decision: decisions[i]}
+		}
+	}
+	return nil
 }
 
 // observe shows the Observer each ask; r may be nil.
@@ -114,7 +129,7 @@ func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, r *Re
 	for i := range asks {
 		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Err: err, Took: took}
 		if kind != KindReset {
-			seen.Cost = asks[i].Cost
+			seen.Cost, seen.Verb = asks[i].Cost, asks[i].Verb
 		}
 		if r != nil && i < len(r.Decisions) {
 			seen.Allowed, seen.Decision = r.Allowed, r.Decisions[i]

@@ -30,6 +30,8 @@ type Observation struct {
 	Limit, Key string
 	// Cost is what was asked for; 0 for a Reset.
 	Cost int64
+	// Verb is what was done with the Cost: a Refund gives it back.
+	Verb algorithm.Verb
 	// Allowed reports whether the call was allowed: every limit that it asked has
 	// admitted its cost, and each was charged unless it was a look.
 	Allowed bool
@@ -47,7 +49,7 @@ type Observation struct {
 type Kind int
 
 const (
-	// KindTake is Allow, AllowN and Take.
+	// KindTake is Allow, AllowN, Charge, Refund and Take.
 	KindTake Kind = iota
 	// KindPeek is Peek and PeekN.
 	KindPeek

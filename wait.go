@@ -186,6 +186,11 @@ func (m *MultiLimiter) wait(ctx context.Context, asks []Ask) (Result, error) {
 		return Result{}, &WaitError{Cause: err}
 	}
 	ops, err := opsOf(asks)
+	for i := range ops {
+		if v := ops[i].Request.Verb; v != algorithm.Take {
+			return Result{}, &store.InputError{Op: i, Field: "Ask.Verb", Value: v.String(), Allowed: "take: a charge and a refund wait for nothing"}
+		}
+	}
 	if err == nil {
 		err = store.Validate(ops)
 	}

@@ -22,15 +22,15 @@ func TestOracleAnswersWorkedExamples(t *testing.T) {
 		steps                   []step
 	}{
 		{"two per three", GCRA, 2, 3, 2, []step{ // T = 1.5
-			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0, 0}},       // tat 11.5
-			{10, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},       // tat 13
-			{10, 1, 0, Outcome{false, 2, 0, 2, 3, 0, 0}},      // at 11: 13 + 1.5 − 11 = 3.5 > 3
-			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},       // tat 14.5
-			{12, 3, 0, Outcome{false, 2, 0, -1, 3, 0, 0}},     // above the burst
-			{9, 0, 0, Outcome{true, 2, 0, 0, 6, 0, 2}},        // a look at an earlier clock
-			{9, 2, 0, Outcome{false, 2, 0, 6, 6, 0, 2}},       // 14.5 + 3 − 15 ≤ 3
-			{1000, 0, 0, Outcome{true, 2, 2, 0, 0, 0, 0}},     // as new
-			{1000, 2, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},     //
+			{10, 1, 0, Outcome{true, 2, 1, 0, 2, 0, 0}},         // tat 11.5
+			{10, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},         // tat 13
+			{10, 1, 0, Outcome{false, 2, 0, 2, 3, 0, 0}},        // at 11: 13 + 1.5 − 11 = 3.5 > 3
+			{12, 1, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},         // tat 14.5
+			{12, 3, 0, Outcome{false, 2, 0, -1, 3, 0, 0}},       // above the burst
+			{9, 0, 0, Outcome{true, 2, 0, 0, 6, 0, 2}},          // a look at an earlier clock
+			{9, 2, 0, Outcome{false, 2, 0, 6, 6, 0, 2}},         // 14.5 + 3 − 15 ≤ 3
+			{1000, 0, 0, Outcome{true, 2, 2, 0, 0, 0, 0}},       // as new
+			{1000, 2, 0, Outcome{true, 2, 0, 0, 3, 0, 0}},       //
 			{0, 1, 0, Outcome{false, 2, 0, 1002, 1003, 0, 667}}, // 1003 + 1.5 − 1002 ≤ 3
 		}},
 		{"a bucket stands still", TokenBucket, 2, 3, 2, []step{

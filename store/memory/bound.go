@@ -46,13 +46,14 @@ func neverPanics(a algorithm.Algorithm) bool {
 // written out where it matters: a slot that is held, stepped where it lies, with
 // one hash, one lock and one look-up. Everything else is left to decide.
 func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error) {
-	if err := b.check(ctx, key, r); err != nil {
+	s, l := b.store, &b.limit
+	if !b.quick || !isPlain(key, r) {
+		return b.decide(ctx, key, r, true)
+	}
+	if err := s.open(ctx); err != nil {
 		return algorithm.Outcome{}, 0, err
 	}
-	s, l := b.store, &b.limit
-	if !b.quick {
-		return s.decide(ctx, key, l, r, true)
-	}
+	r = algorithm.Request{Cost: r.Cost, MaxDelay: r.MaxDelay} // all that a take has
 	hash := maphash.String(s.seed, key)
 	sh := &s.shards[hash%shards]
 	now := s.monotonic.now()
@@ -82,17 +83,23 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (alg
 
 // Peek implements store.Bound.
 func (b *bound) Peek(ctx context.Context, key string, r algorithm.Request) (algorithm.Outcome, algorithm.Instant, error) {
-	if err := b.check(ctx, key, r); err != nil {
-		return algorithm.Outcome{}, 0, err
-	}
-	return b.store.decide(ctx, key, &b.limit, r, false)
+	return b.decide(ctx, key, r, false)
 }
 
-func (b *bound) check(ctx context.Context, key string, r algorithm.Request) error {
-	if key == "" || r.Cost < 0 || r.MaxDelay < 0 || r.Verb != algorithm.Take {
+// decide is for whatever Apply does not do itself.
+func (b *bound) decide(ctx context.Context, key string, r algorithm.Request, write bool) (algorithm.Outcome, algorithm.Instant, error) {
+	if !isPlain(key, r) {
 		if err := store.ValidateRequest(key, b.limit.algorithm, r); err != nil {
-			return err
+			return algorithm.Outcome{}, 0, err
 		}
 	}
-	return b.store.open(ctx)
+	if err := b.store.open(ctx); err != nil {
+		return algorithm.Outcome{}, 0, err
+	}
+	return b.store.decide(ctx, key, &b.limit, r, write)
+}
+
+// isPlain reports whether a request is a valid take.
+func isPlain(key string, r algorithm.Request) bool {
+	return key != "" && r.Cost >= 0 && r.MaxDelay >= 0 && r.Verb == algorithm.Take
 }
