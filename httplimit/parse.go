@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"encoding/base64"
 	"strconv"
 	"strings"
 )
@@ -133,7 +134,7 @@ func (p *parser) number() (n int64, ok bool) {
 		return -1, len(whole) <= 12 && len(fraction) >= 1 && len(fraction) <= 3
 	}
 	n, err := strconv.ParseInt(whole, 10, 64)
-	if negative {
+	if negative && n > 0 {
 		n = -1
 	}
 	return n, err == nil
@@ -166,5 +167,6 @@ func isKeyByte(c byte) bool {
 }
 
 func isBase64(text string) bool {
-	return strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") == ""
+	_, err := base64.StdEncoding.DecodeString(text)
+	return err == nil
 }
