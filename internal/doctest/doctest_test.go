@@ -259,6 +259,9 @@ import (
 	memorystore "github.com/weirgo/weir/store/memory"
 )
 
+// inspect is nil: a page shows one.
+var inspect func(conformance.TB, store.Store, store.Slot) (conformance.Stored, bool)
+
 func newMyStore(clk clock.Clock) store.Store {
 	s, err := memorystore.New(&memorystore.Options{Clock: clk})
 	if err != nil {
