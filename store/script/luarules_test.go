@@ -22,6 +22,7 @@ var luaStrings = map[string]string{
 	"shown":     "the instant as it was given, the words of TIME, or made by format",
 	"element":   "an element of a list",
 	"first":     "an element of a list",
+	"final":     "an element of a list",
 	"whole":     "an element of a list",
 	"word":      "a word of a state",
 	"stamp":     "digits of a word",

@@ -61,9 +61,10 @@ repeat
   local count = call('LLEN', key)
 
   -- Most logs have neither extra nor an entry of a cost above 1.
+  local opened, final -- the first and the last entry as text, where they are instants alone
   local whole, extra, place, oldest, oldest_cost, last, last_cost = head, 0, false, 0, 1, 0, 1
   if #head < 17 and string.find(head, '^[1-9]%d*$') then
-    oldest = head + 0
+    oldest, opened = head + 0, head
   else
     local element, sum, where = string.match(head, '^([^+]*)%+(%d+):(%d+)$')
     if element then
@@ -88,11 +89,11 @@ repeat
   end
   local tail = whole
   if count == 1 then
-    last, last_cost = oldest, oldest_cost
+    last, last_cost, final = oldest, oldest_cost, opened
   else
     tail = call('LINDEX', key, '-1')
     if #tail < 17 and string.find(tail, '^[1-9]%d*$') then
-      last = tail + 0
+      last, final = tail + 0, tail
     else
       -- entry reads an element of the list: its instant, its cost, and its sums with a colon
       -- before each, or nil where it is not an entry.
@@ -225,12 +226,16 @@ repeat
   end
   local units = count + extra - left
   if units < count - begin then return '!' end
-  if units > 0 then before = string.format('%.0f %.0f', units, last) end
+  if units > 0 then before = string.format('%.0f ', units) .. (final or string.format('%.0f', last)) end
   if cost == 0 then break end
   if units > limit - cost then
     verdict = '-'
     if cost > limit then break end
     local excess = units - (limit - cost)
+    if begin == 0 and excess == 1 and opened then
+      before = before .. ' ' .. opened .. ' 1'
+      break
+    end
     local at, through = oldest, oldest_cost
     if begin > 0 or excess > oldest_cost then
       -- entry reads an element of the list: its instant, its cost, and its sums with a colon

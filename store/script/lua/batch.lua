@@ -31,6 +31,7 @@ local floor = math.floor
 -- Functions are defined for the kinds that the call has: to define one costs as much as
 -- to call it. A call without requests is a check that all kinds are Lua.
 local kinds, used, all, place = {}, {}, ARGV[3] == '0', 4
+local strings, allowed = false, false -- for logs: the call has strings, too; the user may write everything
 for _ = 1, ARGV[3] + 0 do
   used[ARGV[place]] = true
   place = place + 2 + ARGV[place + 1]
@@ -43,7 +44,7 @@ end
 local now, shown = clock(ARGV[1])
 local writes, least = ARGV[2] ~= '', 0
 if writes then least = ARGV[2] + 0 end
-local requests, logs, strings = {}, false, false
+local requests, logs = {}, false
 place = 4
 for i = 1, ARGV[3] + 0 do
   local kind, last = kinds[ARGV[place]], place + 1 + ARGV[place + 1]
@@ -55,7 +56,7 @@ end
 
 -- Strings are read once and written once, after the last group: a write that the
 -- server refuses is refused before anything has changed. Logs are written immediately.
-local states, lives, changed = {}, {}, {}
+local states, lives, changed, deletes = {}, {}, {}, false
 
 -- refused is the answer to a group whose op i was not decided.
 local function refused(verdict, i, why)
@@ -78,43 +79,14 @@ local function decided(key, one)
   return verdict, after, life, before or state or ''
 end
 
--- allowed is whether the user of the connection may send everything that the rest of the
--- call may need.
-local allowed = false
-
--- commitLog writes a log, as a whole or not at all. Where it is not the only thing that is
--- written, what the user may not do must show before anything has changed: SET, LTRIM and
--- RPUSH are tried in ways that change nothing, and LSET behind the first write, which LTRIM
--- takes back.
-local function commitLog(key, one, after, px, alone)
-  local tried = allowed or alone and not strings
-  if not tried then
-    call('SET', key, '', after.kept + after.drop > 0 and 'NX' or 'XX')
-    call('LTRIM', key, '0', '-1')
-    if after.tail or not after.text then
-      call('RPUSH', key, '0')
-      call('LTRIM', key, '0', '-2')
-    end
-  end
-  local stays = one.write(key, after, px)
-  if stays then error(stays) end
-  if not tried and after.text and not after.tail and not after.head then
-    local done = try('LSET', key, '-1', after.text)
-    if done.err then
-      call('LTRIM', key, '0', '-2')
-      error(done)
-    end
-  end
-  allowed = not tried or allowed
-end
-
 local function commit(key, one, after, life, alone)
   local px = floor((life + 999) / 1000) + 1000
   if px < least then px = least end
-  if one.write then return commitLog(key, one, after, px, alone) end
+  if one.write then return one.write(key, after, px, alone) end
   if type(after) == 'number' then after = text(after) end
   if not lives[key] then changed[#changed + 1] = key end
-  states[key], lives[key] = after ~= '' and after, px
+  if after == '' then after, deletes = false, true end
+  states[key], lives[key] = after, px
 end
 
 local function single(key, one)
@@ -133,11 +105,15 @@ local function several(first, count)
     reply[i], afters[i], lifes[i] = before, after, life
   end
   if writes and sign == '+' then
-    for pass = 1, logs and 2 or 1 do -- logs come first: a write of one can be refused
-      for i = 1, count do
-        local one = requests[ARGV[place + i]]
-        if afters[i] and (not logs or not one.write == (pass == 2)) then commit(KEYS[first + i], one, afters[i], lifes[i]) end
+    for i = 1, logs and count or 0 do -- logs come first: a write of one can be refused
+      local one = requests[ARGV[place + i]]
+      if afters[i] and one.write then
+        commit(KEYS[first + i], one, afters[i], lifes[i])
+        afters[i] = nil
       end
+    end
+    for i = 1, count do
+      if afters[i] then commit(KEYS[first + i], requests[ARGV[place + i]], afters[i], lifes[i]) end
     end
   end
   return sign .. table.concat(reply, ',')
@@ -194,17 +170,19 @@ while place <= #ARGV do
   key, place = key + count, place + count + 1
 end
 if writes then
-  -- PEXPIRE deletes. Where a SET comes before it, both are tried first.
-  for i = 1, #changed do
-    if #changed > 1 and not states[changed[i]] then
-      call('SET', changed[i], '', call('GET', changed[i]) and 'NX' or 'XX')
-      call('PEXPIRE', changed[i], lives[changed[i]], 'NX')
+  if deletes and #changed > 1 then -- by PEXPIRE; where a SET comes before it, both are tried first
+    for i = 1, #changed do
+      if not states[changed[i]] then
+        call('SET', changed[i], '', call('GET', changed[i]) and 'NX' or 'XX')
+        call('PEXPIRE', changed[i], lives[changed[i]], 'NX')
+      end
     end
   end
   for i = 1, #changed do
-    if states[changed[i]] then call('SET', changed[i], states[changed[i]], 'PX', lives[changed[i]]) end
+    local state = states[changed[i]]
+    if state then call('SET', changed[i], state, 'PX', lives[changed[i]]) end
   end
-  for i = 1, #changed do
+  for i = 1, deletes and #changed or 0 do
     if not states[changed[i]] then call('PEXPIRE', changed[i], '0') end
   end
 end
