@@ -87,6 +87,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"servers where nodes have the clocks", small + "faults:\n  - {kind: clock, of: nodes, step: 1s, servers: [0]}\n", "faults[0].servers [0] is not allowed: must be absent"},
 		{"how long dead connections last", small + "faults:\n  - {kind: dead, for: 1ms}\n", "faults[0].for 1ms is not allowed: must be absent"},
 		{"groups on several servers", strings.Replace(small, "gcra:1/1s\"", "gcra:1/1s\", groups: 2", 1) + "together: true\nserver: {count: 2}\n", "limits[0].groups 2 is not allowed: must be absent"},
+		{"a start after the latest instant", small + "start: 2200-01-01T00:00:00Z\n", "start 2200-01-01T00:00:00Z is not allowed: must be a whole microsecond from 1970 to 2191-10-"},
 		{"an unknown rule", small + "checks: [honesty]\n", "line 8, column 10: checks[0] honesty is not allowed"},
 		{"an unknown metric", small + "expect:\n  - {metric: luck, max: 1}\n", `line 9, column 14: expect[0].metric "luck" is not allowed`},
 		{"no bound", small + "expect:\n  - {metric: denied}\n", "line 9, column 5: expect[0] without min and max is not allowed"},

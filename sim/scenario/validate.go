@@ -91,7 +91,7 @@ func (s *Scenario) cross(string) error {
 	begin := Complete(*s).Start
 	at, err := algorithm.InstantOf(begin)
 	if err != nil || begin.Nanosecond()%1000 != 0 {
-		return refuse("start", begin.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 on")
+		return refuse("start", begin.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 to "+algorithm.MaxInstant.Time().Format(time.RFC3339))
 	}
 	// Clocks must show instants that algorithms know, until every key is fresh.
 	if reach := s.reach(); float64(at)+reach > float64(algorithm.MaxInstant) {
