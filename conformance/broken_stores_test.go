@@ -82,6 +82,7 @@ var broken = []brokenStore{
 		"concurrent/exactly-the-capacity/gcra", "concurrent/exactly-the-capacity/token-bucket",
 		"concurrent/exactly-the-capacity/leaky-bucket", "concurrent/exactly-the-capacity/fixed-window",
 		"concurrent/exactly-the-capacity/sliding-log", "concurrent/exactly-the-capacity/sliding-counter",
+		"concurrent/settled-costs-add-up/gcra", "concurrent/settled-costs-add-up/sliding-log",
 		"concurrent/exactly-the-capacity/written-elsewhere",
 	}},
 	{"slots are written one after the other", inPieces, []string{"linear/several-slots", "concurrent/takes-are-whole"}},

@@ -206,6 +206,13 @@ func concurrentChecks() []world.Check {
 		checks = append(checks, check("concurrent/exactly-the-capacity/"+k.Name, "H4", k.Needs,
 			"concurrent callers of one slot at one instant take exactly its capacity", func(w *world.World) { concurrentCapacity(w, k) }))
 	}
+	for _, k := range world.Kinds() {
+		if k.Name == world.Custom {
+			continue // knows no charge
+		}
+		checks = append(checks, check("concurrent/settled-costs-add-up/"+k.Name, "I6 H1", k.Needs,
+			"concurrent callers who take an estimate, and then give back the rest or are charged the excess, leave what the actual costs leave", func(w *world.World) { concurrentSettled(w, k) }))
+	}
 	return append(checks,
 		check("concurrent/ten-thousand", "H4", 0,
 			"of 10,000 callers of one slot at one instant, a thousand in the quick profile, as many as its capacity are admitted", tenThousand),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance/internal/transcript"
 	"github.com/weirgo/weir/conformance/internal/world"
 	"github.com/weirgo/weir/store"
@@ -43,6 +44,39 @@ func concurrentCapacity(w *world.World, k world.Kind) {
 			w.Wrong(got, want, "the sum of what each saw remaining")
 		}
 		w.MustHaveLeft(s, 0)
+	}
+}
+
+// concurrentSettled keeps a unit taken, so that nothing is given back beyond fresh.
+func concurrentSettled(w *world.World, k world.Kind) {
+	callers, calls := 16, w.Often(10, 4)
+	s := world.SlotOf("a", "l", w.OfKind(k, "1000/9600h"))
+	for range w.Scaled(2) {
+		w.StartAt(world.Start)
+		w.MustCommit(world.Op(s, 1))
+		var sum atomic.Int64
+		w.Concurrently(callers, func(i int) error {
+			for n := range calls {
+				estimate, actual := 1+(i*7+n*3)%5, (i*5+n*11)%9
+				ops := []store.Op{world.Op(s, int64(estimate))}
+				at, committed, err := w.Retry(background, ops)
+				if err != nil || !committed {
+					return err
+				}
+				if actual < estimate {
+					ops[0] = verb(s, algorithm.Refund, int64(estimate-actual), at)
+				} else {
+					ops[0] = verb(s, algorithm.Charge, int64(actual-estimate), 0)
+				}
+				if _, committed, err = w.Retry(background, ops); err != nil || !committed {
+					return world.Failure{What: "a concurrent Apply", Got: fmt.Sprintf("committed %t, error %v", committed, err), Want: "a charge or a refund that is committed"}
+				}
+				sum.Add(int64(actual))
+			}
+			return nil
+		})
+		w.Note("%d callers have settled %d units of %s", callers, sum.Load(), transcript.Slot(s))
+		w.MustHaveLeft(s, 999-sum.Load())
 	}
 }
 

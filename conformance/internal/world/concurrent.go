@@ -92,13 +92,13 @@ func (w *World) TakeOne(s store.Slot) (left int64, admitted bool, err error) {
 }
 
 // MustHaveLeft looks at a slot past the model, which has not seen what concurrent
-// callers did.
+// callers did. Below 0 it is a debt.
 func (w *World) MustHaveLeft(s store.Slot, want int64) {
 	ops := []store.Op{Op(s, 0)}
 	at, err := w.Store.Peek(context.Background(), ops)
 	w.Observe(at, err)
 	w.Record("peek", ops, err)
-	if got := ops[0].Outcome.Remaining; err != nil || got != want {
+	if got := ops[0].Outcome.Remaining - ops[0].Outcome.Debt; err != nil || got != want {
 		w.Wrong(fmt.Sprintf("%d left, error %v", got, err), fmt.Sprintf("%d left", want), "what is left of %s", transcript.Slot(s))
 	}
 }
