@@ -55,14 +55,15 @@ func (p *pair) play(m move) error {
 	if p.kind != oracle.LeakyBucket && m.bound%2 == 0 {
 		r.bound = 0 // ignored, and seldom given
 	}
-	switch m.bits >> 53 % 8 {
-	case 6:
+	switch verb := m.bits >> 53 % 8; {
+	case p.maxDebt() < 0:
+	case verb == 6:
 		r.verb, r.bound = algorithm.Charge, 0
 		if m.bits>>50%8 == 7 { // around the largest debt
 			r.now = p.last.now
 			r.cost = max(0, p.last.outcome.Remaining-p.last.outcome.Debt+p.maxDebt()+1-int64(m.bits%3))
 		}
-	case 7:
+	case verb == 7:
 		r.verb, r.bound, r.at = algorithm.Refund, 0, r.now
 		if n := uint64(len(p.taken)); n > 0 && m.bits>>50%8 > 0 {
 			r.at = p.taken[n-1-m.bits>>40%min(n, 4)]
@@ -71,7 +72,13 @@ func (p *pair) play(m move) error {
 	return p.step(r)
 }
 
-func (p *pair) maxDebt() int64 { return p.a.(algorithm.Charger).MaxDebt() }
+// maxDebt is below 0 for an algorithm that knows neither a charge nor a refund.
+func (p *pair) maxDebt() int64 {
+	if charger, is := p.a.(algorithm.Charger); is {
+		return charger.MaxDebt()
+	}
+	return -1
+}
 
 // decide asks the oracle.
 func (p *pair) decide(r request) oracle.Outcome {

@@ -72,4 +72,14 @@ var tokenBucketMutants = []mutant{
 		old: `t.units, t.per = r.reduced()`, new: `t.units, t.per = t.limit, t.period`,
 		pkg: "algorithm", killer: "TestLawE11ScaledRateIsTheSame/token-bucket",
 	},
+	{
+		name: "token-bucket/refund above the burst", file: "algorithm/tokenbucket.go",
+		old: `case r.Cost >= t.burst-tokens:`, new: `case false:`,
+		pkg: "algorithm", killer: "TestLaws/token-bucket/law/I4-refund-gives-no-more-than-it-says",
+	},
+	{
+		name: "token-bucket/debt forgiven after the time to fill", file: "algorithm/tokenbucket.go",
+		old: "\t\tfull = t.wait(t.burst-tokens, part)\n", new: "",
+		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/token-bucket",
+	},
 }

@@ -142,4 +142,9 @@ var logMutants = []mutant{
 		old: `!ok || extra < 1 {`, new: `!ok && extra == 0 || extra < 1 {`,
 		pkg: "algorithm", killer: "TestStateHeadingOfALogIsItsSum/not_a_number", about: []string{"sliding-log"},
 	},
+	{
+		name: "sliding-log/refund of earlier entries too", file: "algorithm/slidinglog.go",
+		old: `if e.at == at {`, new: `if e.at <= at {`,
+		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/sliding-log",
+	},
 }

@@ -79,9 +79,19 @@ var scheduleMutants = []mutant{
 		pkg: "algorithm", killer: "TestLaws/gcra/law/E3-remaining-is-exact",
 	},
 	{
-		name: "gcra/remaining below zero", file: "algorithm/schedule.go",
-		old: "\tif room.whole < 0 {\n\t\treturn 0\n\t}\n", new: "",
+		name: "gcra/remaining below zero", file: "algorithm/gcra.go",
+		old: `if room.whole < 0 {`, new: `if false {`,
 		pkg: "algorithm", killer: "TestLaws/gcra/law/S8-outcome-is-well-formed",
+	},
+	{
+		name: "schedule/charge beyond the largest debt", file: "algorithm/schedule.go",
+		old: `r.burst += s.MaxDebt()`, new: `r.burst += 2 * s.MaxDebt()`,
+		pkg: "algorithm", killer: "TestLaws/gcra/law/I3-charge-ends-at-the-largest-debt",
+	},
+	{
+		name: "schedule/refund to before now", file: "algorithm/schedule.go",
+		old: `given.less(debt) {`, new: `true {`,
+		pkg: "algorithm", killer: "TestLaws/leaky-bucket/law/I4-refund-gives-no-more-than-it-says",
 	},
 	{
 		name: "leaky-bucket/delay rounded down", file: "algorithm/leakybucket.go",

@@ -34,12 +34,12 @@ var windowMutants = []mutant{
 	},
 	{
 		name: "fixed-window/remaining of before the decision", file: "algorithm/fixedwindow.go",
-		old: `o.Remaining = max(0, f.limit-count)`, new: `o.Remaining = min(f.limit, max(0, f.limit-count+r.Cost))`,
+		old: `f.left(count, o)`, new: `f.left(max(0, count-r.Cost), o)`,
 		pkg: "algorithm", killer: "TestLaws/fixed-window/law/E3-remaining-is-exact",
 	},
 	{
-		name: "fixed-window/negative remaining after lowering", file: "algorithm/fixedwindow.go",
-		old: `o.Remaining = max(0, f.limit-count)`, new: `o.Remaining = f.limit - count`,
+		name: "window/negative remaining after lowering", file: "algorithm/window.go",
+		old: `if used <= w.limit {`, new: `if true {`,
 		pkg: "algorithm", killer: "TestLawsAfterChange/fixed-window/law/S8-outcome-is-well-formed",
 	},
 	{
@@ -110,7 +110,17 @@ var windowMutants = []mutant{
 	},
 	{
 		name: "sliding-counter/remaining without the window before", file: "algorithm/slidingcounter.go",
-		old: `max(0, c.limit-used)`, new: `max(0, c.limit-cur)`,
+		old: `c.left(used, o)`, new: `c.left(cur, o)`,
 		pkg: "algorithm", killer: "TestLaws/sliding-counter/law/E3-remaining-is-exact",
+	},
+	{
+		name: "fixed-window/refund of another window", file: "algorithm/fixedwindow.go",
+		old: ` || f.start(at) != start`, new: ``,
+		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/fixed-window",
+	},
+	{
+		name: "sliding-counter/refund of the window before is lost", file: "algorithm/slidingcounter.go",
+		old: `case at == start-c.period && prev > 0:`, new: `case false:`,
+		pkg: "algorithm", killer: "TestLaws/sliding-counter/law/I4-refund-undoes-its-take",
 	},
 }

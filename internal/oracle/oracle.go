@@ -85,9 +85,6 @@ type model interface {
 	admits(p *parameters, now, cost int64) bool
 	// take records that cost was admitted at now.
 	take(p *parameters, now, cost int64)
-	// refund gives back what still counts of a cost of at least 1 that was
-	// admitted at the instant at.
-	refund(p *parameters, now, at, cost int64)
 	// fresh reports whether, from now on, the key acts as one never used.
 	fresh(p *parameters, now int64) bool
 	// turn returns the wait, in µs, for the turn of a unit admitted at now.
@@ -95,6 +92,13 @@ type model interface {
 	// clone returns an independent copy.
 	clone() model
 	fmt.Stringer
+}
+
+// refunder is a model whose algorithm knows charges and refunds.
+type refunder interface {
+	// refund gives back what still counts of a cost of at least 1 that was
+	// admitted at the instant at.
+	refund(p *parameters, now, at, cost int64)
 }
 
 // Oracle is one key under one limit. It is not safe for concurrent use.
@@ -236,10 +240,10 @@ func (o *Oracle) maxDebt() int64 {
 }
 
 // DecideRefund gives back, at the instant now, a cost ≥ 0 of what was admitted at the
-// instant at, and keeps the state after it.
+// instant at, and keeps the state after it. It panics for a kind that knows no refund.
 func (o *Oracle) DecideRefund(now, at, cost int64) Outcome {
 	if cost > 0 {
-		o.state.refund(&o.p, now, at, cost)
+		o.state.(refunder).refund(&o.p, now, at, cost)
 	}
 	answer := Outcome{Allowed: true, Limit: o.p.capacity, Delay: ceil(o.state.turn(&o.p, now))}
 	o.look(&answer, now, bisection{})

@@ -207,8 +207,8 @@ func concurrentChecks() []world.Check {
 			"concurrent callers of one slot at one instant take exactly its capacity", func(w *world.World) { concurrentCapacity(w, k) }))
 	}
 	for _, k := range world.Kinds() {
-		if k.Name == world.Custom {
-			continue // knows no charge
+		if !world.IsCharger(k) {
+			continue
 		}
 		checks = append(checks, check("concurrent/settled-costs-add-up/"+k.Name, "I6 H1", k.Needs,
 			"concurrent callers who take an estimate, and then give back the rest or are charged the excess, leave what the actual costs leave", func(w *world.World) { concurrentSettled(w, k) }))

@@ -94,6 +94,12 @@ func (w *World) Slots(key, limit string) []store.Slot {
 	return slots
 }
 
+// IsCharger reports whether a kind knows a charge and a refund.
+func IsCharger(k Kind) bool {
+	_, is := k.Limits[0].(algorithm.Charger)
+	return is
+}
+
 // OfKind is a limit of a kind. The suite's own kind has its first limit, which is
 // slow where the store has its own clock.
 func (w *World) OfKind(k Kind, rate string) algorithm.Algorithm {
