@@ -153,6 +153,9 @@ func (d *decoder) names(n *document.Node, path Path, v reflect.Value) {
 		d.wrongType(n, path, "a mapping")
 		return
 	}
+	if len(n.Fields) == 0 {
+		return // as if absent
+	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
 	for _, f := range n.Fields {
 		below := path.with(f.Name)
@@ -169,6 +172,9 @@ func (d *decoder) list(n *document.Node, path Path, v reflect.Value) {
 		d.wrongType(n, path, "a list")
 		return
 	}
+	if len(n.Items) == 0 {
+		return // as if absent
+	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items)))
 	for i, item := range n.Items {
 		below := path.with(i)
@@ -182,6 +188,9 @@ func (d *decoder) conditions(n *document.Node, path Path, v reflect.Value) {
 	if n.Kind != document.Mapping {
 		d.wrongType(n, path, "a mapping of attributes")
 		return
+	}
+	if len(n.Fields) == 0 {
+		return // as if absent
 	}
 	all := Conditions{}
 	for _, f := range n.Fields {

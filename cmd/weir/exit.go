@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/scenario"
 )
 
@@ -59,6 +60,9 @@ func fail(errs io.Writer, err error) int {
 }
 
 func statusOf(err error) (status int) {
+	if _, is := err.(*policy.InvalidError); is { // its parts are mistakes of one file
+		return exitUsage
+	}
 	if joined, several := err.(interface{ Unwrap() []error }); several {
 		for _, one := range joined.Unwrap() {
 			status = max(status, statusOf(one))

@@ -42,6 +42,9 @@ func optionsOf(of reflect.Value) (all []*option) {
 			all = append(all, optionsOf(of.Field(i))...)
 			continue
 		}
+		if !field.IsExported() {
+			continue
+		}
 		name, named := field.Tag.Lookup("name")
 		if !named {
 			for j, c := range field.Name {

@@ -26,6 +26,7 @@ type traceFlags struct {
 	TimeColumn string   `placeholder:"NAME" help:"CSV: the column of the time, by its name in the header."`
 	TimeUnit   string   `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
 	CostColumn string   `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
+	fields     []string // with --policy: what trace.Options.Fields is
 	Sort       bool     `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
@@ -93,11 +94,15 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 		return nil, err
 	}
 	reader, err := trace.OpenAll(files.open(ctx), &trace.Options{
-		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Sort: f.Sort,
+		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Fields: f.fields, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
 	if option := trace.OptionError(""); errors.As(err, &option) {
-		err = usageError{errors.New(flagOf(option))}
+		text := flagOf(option)
+		if len(f.fields) > 0 {
+			text = strings.Replace(text, "--key: ", "--attr: ", 1)
+		}
+		err = usageError{errors.New(text)}
 	}
 	if err != nil {
 		files.stop()

@@ -116,7 +116,7 @@ func loadPolicy(ctx context.Context, name string, in io.Reader, opts *policy.Com
 	if err != nil {
 		return nil, err
 	}
-	defer from.Close() // nothing was written
+	defer from.Close()                                   // nothing was written
 	text, err := io.ReadAll(io.LimitReader(from, 5<<20)) // more than Parse takes: it says so
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.name, err)

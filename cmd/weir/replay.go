@@ -18,9 +18,11 @@ import (
 // traceCommand is what the command lines of weir replay and weir compare share.
 type traceCommand struct {
 	traceFlags
-	Limit []string `required:"" placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
-	JSON  string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
-	HTML  string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
+	Limit  []string `placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
+	Policy []string `placeholder:"FILE" help:"A policy in place of a limit; to compare two give the flag twice."`
+	Attr   []string `placeholder:"NAME=FIELD" help:"With --policy: the field of a line that is an attribute of the request, such as user=user; method, path and ip are known for an access log. Give the flag once for each."`
+	JSON   string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
+	HTML   string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
 }
 
 // replayCommand is the command line of weir replay.
@@ -31,11 +33,19 @@ type replayCommand struct {
 
 // Help is the long help, before the flags.
 func (replayCommand) Help() string {
-	return traceHelp + "\nExample: weir replay --limit gcra:100/1m,burst=20 access.log"
+	return traceHelp + "\nExamples: weir replay --limit gcra:100/1m,burst=20 access.log\n          weir replay --policy policy.yaml --attr user=user access.log"
 }
 
 // Run decides the trace and writes what was asked for.
 func (c *replayCommand) Run(ctx context.Context, s *streams) error {
+	if err := c.limited(); err != nil {
+		return err
+	}
+	if n := len(c.Policy); n > 1 {
+		return usageError{fmt.Errorf("--policy was given %d times: must be once; weir compare takes two", n)}
+	} else if n == 1 {
+		return c.replayPolicies(ctx, s)
+	}
 	if len(c.Limit) != 1 {
 		return usageError{fmt.Errorf("--limit was given %d times: must be once; weir compare takes several", len(c.Limit))}
 	}
@@ -50,15 +60,34 @@ const maxLimits = 9
 
 // Help is the long help, before the flags.
 func (compareCommand) Help() string {
-	return traceHelp + "\nExample: weir compare --limit gcra:100/1m,burst=20 --limit sliding-log:100/1m access.log"
+	return traceHelp + "\nExamples: weir compare --limit gcra:100/1m,burst=20 --limit sliding-log:100/1m access.log\n          weir compare --policy old.yaml --policy new.yaml --attr user=user access.log"
 }
 
 // Run decides the trace once for each limit, each as if it were alone.
 func (c *compareCommand) Run(ctx context.Context, s *streams) error {
+	if err := c.limited(); err != nil {
+		return err
+	}
+	if n := len(c.Policy); n > 0 && n != 2 {
+		return usageError{fmt.Errorf("--policy was given %d times: must be twice", n)}
+	} else if n == 2 {
+		return c.replayPolicies(ctx, s)
+	}
 	if n := len(c.Limit); n < 2 || n > maxLimits {
 		return usageError{fmt.Errorf("--limit was given %d times: must be 2 to %d", n, maxLimits)}
 	}
 	return c.run(ctx, s, "compare", "")
+}
+
+// limited refuses a command line without a limit, and attributes that nothing asks for.
+func (c *traceCommand) limited() error {
+	switch {
+	case len(c.Limit) == 0 && len(c.Policy) == 0:
+		return usageError{errors.New("--limit=SPEC is missing, or --policy=FILE")}
+	case len(c.Policy) == 0 && len(c.Attr) > 0:
+		return usageError{errors.New("--attr is for --policy: must be left out")}
+	}
+	return nil
 }
 
 func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions string) (err error) {

@@ -39,6 +39,9 @@ var allKey = []byte("all")
 
 // key makes the key of a line, in a buffer of its own where it does not stand in the line as it is.
 func (p *parser) key() (key []byte, reason string) {
+	if p.record {
+		return p.fields(), ""
+	}
 	if len(p.keys) == 0 {
 		return allKey, ""
 	}

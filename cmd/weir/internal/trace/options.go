@@ -16,6 +16,11 @@ type Options struct {
 	// a Key that the format or the header does not have.
 	Key string
 
+	// Fields makes the key of several fields in place of Key: SplitFields takes it apart. Each is one of the parts of an access log
+	// line (host, path, method, user-agent) or a field by its name. A field that a line does not have is empty; a column that CSV
+	// does not have is refused, but for the parts. At most 16.
+	Fields []string
+
 	// TimeColumn and CostColumn are columns of a CSV trace, by their names in its header, compared exactly. TimeColumn is
 	// required; without CostColumn the cost is 1. Open refuses a name that is not in the header, or there twice, and any of them
 	// for another format. With any of them or with TimeUnit, auto is csv.

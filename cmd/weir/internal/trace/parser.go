@@ -22,7 +22,7 @@ const (
 )
 
 // maxFields is the most fields that a parser wants of a line.
-const maxFields = 8
+const maxFields = 32
 
 // parser reads the lines of one format for one choice of a key.
 type parser struct {
@@ -37,6 +37,8 @@ type parser struct {
 	keys             []keyPart
 	hosts            hosts
 	text             []byte // scratch for a key of two parts
+	record           bool   // the key is made of Options.Fields
+	joined           []byte // scratch for that key
 }
 
 // keyPart is a part of a key: the first of some fields that is not empty.
@@ -66,7 +68,13 @@ func newParser(f *format, o *Options) (*parser, error) {
 	if costField != "" {
 		p.cost = p.want("cost", costField)
 	}
-	p.wantKey(o)
+	if len(o.Fields) > 0 {
+		if err := p.wantFields(o); err != nil {
+			return nil, err
+		}
+	} else {
+		p.wantKey(o)
+	}
 	if err := p.cutter.want(p.names); err != nil {
 		return nil, optionError("key: a %s trace has %w", f.name, err)
 	}

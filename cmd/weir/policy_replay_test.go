@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// accessLog is a log of logins and orders: ann asks five times a second, and an address
+// tries ten passwords.
+func accessLog(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&text, "198.51.100.4 - ann [01/Jan/2026:00:00:%02d +0000] \"GET /api/orders?n=%d HTTP/1.1\" 200 1 \"-\" \"-\"\n", i/5, i)
+		fmt.Fprintf(&text, "203.0.113.7 - - [01/Jan/2026:00:00:%02d +0000] \"POST /login HTTP/1.1\" 401 1 \"-\" \"-\"\n", i)
+	}
+	text.WriteString("not a line\n")
+	name := filepath.Join(t.TempDir(), "access.log")
+	write(t, name, text.String())
+	return name
+}
+
+const replayedPolicy = `version: 1
+rules:
+  - {id: api, match: {endpoints: ["GET /api/"]}, key: [user], limit: "gcra:2/1s"}
+  - {id: login, match: {endpoints: ["POST /login"]}, key: [ip], limit: "sliding-log:5/15m"}
+  - {id: all, key: [ip], limit: "gcra:1/1s", mode: shadow}
+`
+
+func TestReplayOfAPolicyCountsByRule(t *testing.T) {
+	name, log := policyFile(t, replayedPolicy), accessLog(t)
+	got := start("replay", "--policy", name, "--attr", "user=user", log)
+	for _, want := range []string{
+		log + ", combined: 21 lines, of which 1 cannot be used\n",
+		"allowed 9, denied 11, of which 0 by a list; 0 exempt, 0 met no rule\n",
+		"  all        20       0          8     2         1\n",
+		"  api        10       6          0     1         1\n",
+		"login        10       5          0     1         1\n",
+		"most denied by api: user=ann, 6 of 10\n",
+		"most denied by login: ip=203.0.113.7, 5 of 10\n",
+	} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %q in\n%s%s", want, got.out, got.err)
+		}
+	}
+	if got.status != exitOK {
+		t.Errorf("status %d: %s", got.status, got.err)
+	}
+	// Without the user the rule of the API has no key, and is skipped.
+	if got := start("replay", "--policy", name, log); strings.Contains(got.out, "  api ") || !strings.Contains(got.out, "allowed 15, denied 5") {
+		t.Error(got.out)
+	}
+}
+
+func TestReplayOfAPolicyAsJSON(t *testing.T) {
+	got := start("replay", "--policy", policyFile(t, replayedPolicy), "--attr", "user=user", "--json", "-", accessLog(t))
+	var r struct {
+		Bad      int64
+		Policies []policySide
+	}
+	if err := json.Unmarshal([]byte(got.out), &r); err != nil || got.status != exitOK {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	if p := r.Policies[0]; r.Bad != 1 || p.Allowed != 9 || p.Denied != 11 || len(p.Rules) != 3 || p.Rules[1].Limit != "api" || p.Rules[1].Denied != 6 || p.Rules[1].Most[0].Key != "user=ann" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCompareOfPoliciesSaysWhoIsNewlyDenied(t *testing.T) {
+	before := policyFile(t, replayedPolicy)
+	after := policyFile(t, strings.Replace(strings.Replace(replayedPolicy, "sliding-log:5/15m", "sliding-log:3/15m", 1), "gcra:2/1s", "gcra:4/1s", 1))
+	got := start("compare", "--policy", before, "--policy", after, "--attr", "user=user", accessLog(t))
+	for _, want := range []string{"beside the first policy: 2 newly denied, 4 newly allowed\n", "newly denied\n", "login        10       7          0     1         1             2\n"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %q in\n%s%s", want, got.out, got.err)
+		}
+	}
+	// The same policy changes nothing.
+	if got := start("compare", "--policy", before, "--policy", before, accessLog(t)); !strings.Contains(got.out, "0 newly denied, 0 newly allowed") {
+		t.Error(got.out)
+	}
+}
+
+func TestReplayOfAPolicyReadsMembers(t *testing.T) {
+	name := policyFile(t, "version: 1\nattributes: {tokens: {}}\nrules:\n  - {id: t, key: [org], limit: \"gcra:10/1s\", match: {endpoints: [\"POST /chat\"]}, cost: {attribute: tokens, default: 1}}\n")
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	write(t, log, strings.Repeat(`{"at_us":1000000,"who":{"org":"acme"},"verb":"POST","url":"/chat","n":5}`+"\n", 3))
+	got := start("replay", "--policy", name, "--attr", "org=who.org", "--attr", "method=verb", "--attr", "path=url", "--attr", "tokens=n", log)
+	if got.status != exitOK || !strings.Contains(got.out, "allowed 2, denied 1,") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
+	name, log := policyFile(t, replayedPolicy), accessLog(t)
+	bad := policyFile(t, "version: 2\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay", log}, "--limit=SPEC is missing, or --policy=FILE"},
+		{[]string{"replay", "--policy", name, "--limit", "gcra:1/1s", log}, "--limit does not go with --policy"},
+		{[]string{"replay", "--policy", name, "--policy", name, log}, "--policy was given 2 times: must be once; weir compare takes two"},
+		{[]string{"compare", "--policy", name, log}, "--policy was given 1 times: must be twice"},
+		{[]string{"replay", "--policy", name, "--store", "redis://localhost", log}, "does not go with --policy: must be memory://"},
+		{[]string{"replay", "--policy", name, "--attr", "user", log}, `--attr: "user" is not allowed: must be NAME=FIELD`},
+		{[]string{"replay", "--policy", name, "--attr", "user=a", "--attr", "user=b", log}, "--attr: user was given twice"},
+		{[]string{"replay", "--limit", "gcra:1/1s", "--attr", "user=a", log}, "--attr is for --policy"},
+		{[]string{"replay", "--policy", name, "--attr", "user=nothing", log}, `--attr: a combined trace has no "nothing"`},
+		{[]string{"replay", "--policy", bad, log}, "line 1, column 10: version"},
+		{[]string{"replay", "--policy", name + "x", log}, "no such file"},
+	} {
+		got := start(c.args...)
+		if got.status != exitUsage || got.out != "" || !strings.Contains(got.err, c.want) {
+			t.Errorf("%q: %+v, want %s", c.args, got, c.want)
+		}
+	}
+}
