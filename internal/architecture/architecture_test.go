@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "cmd/weir", "bench", "adapter/gin", "adapter/grpc"}
+var modules = []string{".", "cmd/weir", "bench", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -80,6 +80,11 @@ var rules = []rule{
 	{"policy/watch", []string{"policy"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
+	{"adapter/connect", []string{"", "httplimit"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
+		"a framework stays where its users asked for it"},
+	{"adapter/echo", []string{"httplimit"}, []string{"github.com/labstack/echo/v4"}, "a framework stays where its users asked for it"},
+	{"adapter/echo5", []string{"httplimit"}, []string{"github.com/labstack/echo/v5"}, "a framework stays where its users asked for it"},
+	{"adapter/fiber", []string{"httplimit"}, []string{"github.com/gofiber/fiber/v3"}, "a framework stays where its users asked for it"},
 	{"adapter/gin", []string{"httplimit"}, []string{"github.com/gin-gonic/gin"}, "a framework stays where its users asked for it"},
 	{"adapter/grpc", []string{"", "httplimit"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stays where its users asked for it"},
