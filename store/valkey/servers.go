@@ -56,8 +56,9 @@ const distrusted = 15 * time.Second
 // that block: such a connection has one command at a time, and is closed where that
 // command is not answered.
 //
-// The application may have filled the pool of these. So 32 are asked at a time, and as
-// many again where some did not answer: a call each would have to find them otherwise.
+// The application may have filled the pool of these. So eight are asked, and 16 more
+// where some did not answer: a call each would have to find them otherwise. More would
+// be many new connections where a server hangs for a moment.
 func (c *client) CloseIdle(ctx context.Context, key string) {
 	c.trusted.Store(time.Now().Add(distrusted).UnixNano())
 	server := c.valkey
@@ -66,15 +67,15 @@ func (c *client) CloseIdle(ctx context.Context, key string) {
 			return // another server has the key, or nobody knows which
 		}
 	}
-	if !answer(ctx, server, 32) {
-		answer(ctx, server, 32)
+	if !answer(ctx, server, 8) {
+		answer(ctx, server, 16)
 	}
 }
 
 // answer reports whether so many connections for commands that block answer, and closes
 // those that do not.
 func answer(ctx context.Context, server valkey.Client, connections int) bool {
-	ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	var silent atomic.Bool
 	var all sync.WaitGroup
