@@ -29,10 +29,9 @@ type node struct {
 
 // target is a pattern of a rule.
 type target struct {
-	rule     int32
-	limit    int32 // the index of the pattern in the rule
-	segments int32
-	multi    bool
+	rule  int32
+	limit int32 // the index of the pattern in the rule
+	multi bool
 }
 
 func (e *endpoints) add(p *pattern, rule, limit int) {
@@ -46,7 +45,7 @@ func (e *endpoints) add(p *pattern, rule, limit int) {
 		n = &node{}
 		e.trees[at] = n
 	}
-	t := target{rule: int32(rule), limit: int32(limit), segments: int32(len(p.segments))}
+	t := target{rule: int32(rule), limit: int32(limit)}
 	for _, s := range p.segments {
 		switch {
 		case s.multi:
@@ -77,7 +76,6 @@ func (e *endpoints) add(p *pattern, rule, limit int) {
 type endpoint struct {
 	method, host string
 	segments     []string // decoded; a slash at the end is a segment "/"
-	slashes      int      // of the path
 	slashed      bool     // the path ends with a slash
 	cut          bool     // it has more segments
 	none         bool     // it matches no pattern
@@ -92,7 +90,7 @@ func (e *endpoint) set(r *Request, depth int) {
 		return
 	}
 	path := cleanPath(r.Path)
-	e.slashes, e.slashed = strings.Count(path, "/"), path[len(path)-1] == '/'
+	e.slashed = path[len(path)-1] == '/'
 	for rest := path; rest != ""; {
 		if len(e.segments) > depth {
 			e.cut = true
@@ -141,7 +139,7 @@ type search struct {
 	marks   []uint32 // by rule: the last pass that has met it
 	place   []int32  // by rule: where in found it is, if it is there
 	pass    uint32
-	slashes int // of the path with a slash at the end, in the second pass; otherwise 0
+	slashed bool // the second pass: with a slash at the end
 }
 
 // match writes into s.found the pattern of each rule that ServeMux would choose among the
@@ -160,13 +158,13 @@ func (e *endpoints) match(s *search, at *endpoint, rules int) {
 		s.pass = 0
 	}
 	s.pass++
-	s.slashes = 0
+	s.slashed = false
 	e.each(at, func(n *node) { s.walk(n, at.segments) })
 	s.pass++
 	if at.slashed || at.cut {
 		return
 	}
-	s.slashes = at.slashes + 1
+	s.slashed = true
 	with := append(at.segments, "/")
 	e.each(at, func(n *node) { s.walk(n, with) })
 	at.segments = with[:len(at.segments)]
@@ -219,12 +217,12 @@ func (s *search) collect(targets []target) {
 		}
 		s.marks[t.rule] = s.pass
 		switch {
-		case s.slashes > 0 && t.multi && int(t.segments) != s.slashes: // not exact
-		case s.slashes == 0 || before != s.pass-1: // the first pass, or no match in it
+		case !s.slashed || before != s.pass-1: // the first pass, or no match in it
 			s.place[t.rule] = int32(len(s.found))
 			s.found = append(s.found, t)
 		default:
-			// A multi that takes a path without a slash at the end is not exact.
+			// A multi that takes a path without a slash at the end is not exact. A match with
+			// the slash that is not exact either is the same multi.
 			if at := &s.found[s.place[t.rule]]; at.multi {
 				*at = t
 			}

@@ -96,10 +96,11 @@ func drawnSets(t *rapid.T) [][]string {
 			for range rapid.IntRange(0, 3).Draw(t, "segments") {
 				b.WriteString("/" + segment.Draw(t, "segment"))
 			}
-			b.WriteString(rapid.SampledFrom([]string{"", "/", "/{$}", "/{rest...}"}).Draw(t, "end"))
-			text := b.String()
-			if _, err := parsePattern(text); err == nil && accept(mux, text) == nil {
-				patterns = append(patterns, text)
+			for _, end := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"", "/", "/{$}", "/{rest...}"}), 1, 3, rapid.ID[string]).Draw(t, "ends") {
+				text := b.String() + end
+				if _, err := parsePattern(text); err == nil && accept(mux, text) == nil {
+					patterns = append(patterns, text)
+				}
 			}
 		}
 		if len(patterns) > 0 {
@@ -135,10 +136,11 @@ func FuzzEndpoints(f *testing.F) {
 		{"GET /{x}", "/{x}/b", "h.example/", "h.example/a%2Fb"},
 		{"/a/{$}", "/a/b"},
 		{"/{a}/{b}/"},
+		{"/both", "/both/", "/both/{x}/", "/both/{x}", "/both/deep/{$}"},
 	}
 	for _, target := range []string{
 		"/login", "/login/", "//login", "/./login", "/x/../login", "/%6cogin", "/login%2F", "/login;x", "/LOGIN", "/%2e/login",
-		"/%2e%2e/login", "http://h.example/login", "http://h.example:80/a", "/api", "/api/", "/api//orders", "/api/orders/7", "/a%2fb", "/a/%2F", "/a/%2F/", "*", "/%zz",
+		"/%2e%2e/login", "http://h.example/login", "http://h.example:80/a", "/both", "/both/", "/both/a", "/both/a/", "/both/deep", "/api", "/api/", "/api//orders", "/api/orders/7", "/a%2fb", "/a/%2F", "/a/%2F/", "*", "/%zz",
 	} {
 		f.Add("POST", "h.example:80", target)
 		f.Add("HEAD", "", target)
