@@ -80,6 +80,6 @@ var tokenBucketMutants = []mutant{
 	{
 		name: "token-bucket/debt forgiven after the time to fill", file: "algorithm/tokenbucket.go",
 		old: "\t\tfull = t.wait(t.burst-tokens, part)\n", new: "",
-		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/token-bucket",
+		pkg: "algorithm", killer: "TestOracleRunsReachTheirGoals/token-bucket",
 	},
 }

@@ -145,6 +145,6 @@ var logMutants = []mutant{
 	{
 		name: "sliding-log/refund of earlier entries too", file: "algorithm/slidinglog.go",
 		old: `if e.at == at {`, new: `if e.at <= at {`,
-		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/sliding-log",
+		pkg: "algorithm", killer: "TestOracleRunsReachTheirGoals/sliding-log",
 	},
 }

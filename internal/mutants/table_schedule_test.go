@@ -91,7 +91,7 @@ var scheduleMutants = []mutant{
 	{
 		name: "schedule/refund to before now", file: "algorithm/schedule.go",
 		old: `given.less(debt) {`, new: `true {`,
-		pkg: "algorithm", killer: "TestLaws/leaky-bucket/law/I4-refund-gives-no-more-than-it-says",
+		pkg: "algorithm", killer: "TestOracleRunsReachTheirGoals/leaky-bucket",
 	},
 	{
 		name: "leaky-bucket/delay rounded down", file: "algorithm/leakybucket.go",

@@ -116,7 +116,7 @@ var windowMutants = []mutant{
 	{
 		name: "fixed-window/refund of another window", file: "algorithm/fixedwindow.go",
 		old: ` || f.start(at) != start`, new: ``,
-		pkg: "algorithm", killer: "TestLawOutcomesEqualTheOracle/fixed-window",
+		pkg: "algorithm", killer: "TestOracleRunsReachTheirGoals/fixed-window",
 	},
 	{
 		name: "sliding-counter/refund of the window before is lost", file: "algorithm/slidingcounter.go",
