@@ -88,7 +88,11 @@ func (p *pair) decide(r request) oracle.Outcome {
 	case algorithm.Refund:
 		return p.o.DecideRefund(r.now, r.at, r.cost)
 	}
-	return p.o.Decide(r.now, r.cost, r.bound)
+	o := p.o.Decide(r.now, r.cost, r.bound)
+	if p.maxDebt() < 0 {
+		o.Debt = 0 // what is no Charger need not know it
+	}
+	return o
 }
 
 // step takes one request to both, and compares every field of the outcome. Along
