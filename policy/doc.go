@@ -17,7 +17,7 @@
 //   - pattern.go, endpoint.go, index.go: endpoints, with the meaning of
 //     net/http.ServeMux, and the rules that a request may meet, found without looking at
 //     the others.
-//   - tier.go, resolve.go, key.go, plan.go: from a request to a Plan.
+//   - resolve.go, key.go, plan.go: from a request to a Plan.
 //   - enforcer.go, verdict.go, failure.go, standing.go, lookup.go, stats.go: from a Plan
 //     to a Verdict.
 //   - explain.go: what was looked at, and why.
