@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/store"
 )
 
 // Never is the RetryAfter of a request that can never be admitted: its cost
@@ -110,18 +111,20 @@ type Result struct {
 	// RetryAfter is the longest of all: the shortest wait after which the same
 	// request passes every limit if nobody else asks. 0 when allowed.
 	RetryAfter time.Duration
-	// Delay is the longest of the Delays when allowed, and 0 when denied.
+	// Delay is how long an admitted caller must wait before it starts: the longest Delay
+	// of the limits that it took units of. 0 when denied. An Ask with the cost 0 and a
+	// refund take nothing, so nobody waits for them.
 	Delay time.Duration
 }
 
 // summarize fills in what a Result says of its Decisions together.
-func (r *Result) summarize() {
+func (r *Result) summarize(ops []store.Op) {
 	for i, d := range r.Decisions {
 		b := &r.Decisions[r.Binding]
 		if r.Allowed && d.Remaining < b.Remaining || !r.Allowed && d.RetryAfter > b.RetryAfter {
 			r.Binding = i
 		}
-		if r.Allowed {
+		if r.Allowed && ops[i].Request.Cost > 0 && ops[i].Request.Verb != algorithm.Refund {
 			r.Delay = max(r.Delay, d.Delay)
 		}
 	}

@@ -104,7 +104,7 @@ func (m *MultiLimiter) decideOps(ctx context.Context, ops []store.Op, take bool)
 			return Result{}, err
 		}
 	}
-	r.summarize()
+	r.summarize(ops)
 	if !r.Allowed {
 		return r, refusedCharge(ops, r.Decisions)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -202,6 +203,30 @@ func TestNewMultiLimiterRefusesWhatCannotWork(t *testing.T) {
 	}
 	if _, err := weir.NewMultiLimiter(newMemory(t, nil), &weir.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A look at a leaky bucket has the Delay of a unit that nobody takes, and so has a
+// refund: neither makes a caller wait.
+func TestNobodyWaitsForWhatTakesNothing(t *testing.T) {
+	multi := newMulti(t, newMemory(t, &memorystore.Options{Clock: &movable{midnight}}))
+	const queue = "leaky-bucket:1/1h,capacity=9"
+	refund := ask(t, "a", queue, 1)
+	refund.Verb, refund.At = algorithm.Refund, midnight
+	for _, c := range []struct {
+		asks  []weir.Ask
+		delay time.Duration
+	}{
+		{[]weir.Ask{ask(t, "a", queue, 3)}, 0},
+		{[]weir.Ask{ask(t, "a", queue, 0), ask(t, "a", "gcra:1/1s", 1)}, 0},
+		{[]weir.Ask{ask(t, "a", queue, 1)}, 3 * time.Hour},
+		{[]weir.Ask{refund}, 0},
+		{[]weir.Ask{ask(t, "a", queue, 1), ask(t, "b", queue, 0)}, 3 * time.Hour},
+	} {
+		r, err := multi.Take(background, c.asks...)
+		if err != nil || !r.Allowed || r.Delay != c.delay {
+			t.Errorf("%d asks, the first %v of %d: %+v, %v; want a Delay of %v", len(c.asks), c.asks[0].Verb, c.asks[0].Cost, r, err, c.delay)
+		}
 	}
 }
 

@@ -336,7 +336,7 @@ func (m *multi) decide(r *http.Request, c *call) {
 		return
 	}
 	c.v = Verdict{Limits: c.limits}
-	c.v.set(c.asks, result)
+	c.v.set(result)
 	if len(c.asks) == len(m.rules) {
 		c.v.policy = m.policy
 	}

@@ -83,7 +83,7 @@ func (p *enforced) decide(r *http.Request, c *call) {
 
 // verdictOfPolicy leaves out what is in shadow, and what was not asked.
 func verdictOfPolicy(answer *policy.Verdict) Verdict {
-	v := Verdict{Allowed: answer.Allowed, RetryAfter: answer.RetryAfter}
+	v := Verdict{Allowed: answer.Allowed, RetryAfter: answer.RetryAfter, Delay: answer.Delay}
 	if answer.List == policy.Denied {
 		v.Blocked = blocked
 	}
@@ -102,9 +102,6 @@ func verdictOfPolicy(answer *policy.Verdict) Verdict {
 			v.Limits = append(v.Limits, rule.Limit)
 			v.Decisions = append(v.Decisions, rule.Decision)
 			v.standings = append(v.standings, rule.Standing)
-			if v.Allowed && rule.Cost > 0 {
-				v.Delay = max(v.Delay, rule.Decision.Delay)
-			}
 		}
 	}
 	if v.Allowed {

@@ -49,17 +49,12 @@ func VerdictOf(asks []weir.Ask, result weir.Result, err error) *Verdict {
 	for i := range asks {
 		v.Limits = append(v.Limits, asks[i].Limit)
 	}
-	v.set(asks, result)
+	v.set(result)
 	return v
 }
 
-func (v *Verdict) set(asks []weir.Ask, r weir.Result) {
-	v.Allowed, v.Decisions, v.Binding, v.RetryAfter = r.Allowed, r.Decisions, r.Binding, r.RetryAfter
-	for i := range asks {
-		if v.Allowed && asks[i].Cost > 0 { // a look has the Delay of a unit that nobody takes
-			v.Delay = max(v.Delay, r.Decisions[i].Delay)
-		}
-	}
+func (v *Verdict) set(r weir.Result) {
+	v.Allowed, v.Decisions, v.Binding, v.RetryAfter, v.Delay = r.Allowed, r.Decisions, r.Binding, r.RetryAfter, r.Delay
 }
 
 // errCost is the error of a Cost function that returned a negative number.
