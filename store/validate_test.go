@@ -26,10 +26,23 @@ func (named) Step(s algorithm.State, _ algorithm.Instant, _ algorithm.Request) (
 	return s, algorithm.Outcome{Allowed: true}
 }
 
+// periodic is an algorithm of the identity that it says.
+type periodic string
+
+func (p periodic) Spec() algorithm.Spec {
+	return algorithm.Spec{Kind: "x/1", Identity: string(p)}
+}
+func (periodic) Step(s algorithm.State, _ algorithm.Instant, _ algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	return s, algorithm.Outcome{Allowed: true}
+}
+
 func TestValidateRefusesWhatNoStoreTakes(t *testing.T) {
 	good := op(secret, "l", perSecond, 1)
 	late := good
 	late.Limit, late.Request.MaxDelay = "m", -time.Nanosecond
+	verb := func(a algorithm.Algorithm, r algorithm.Request) []store.Op {
+		return []store.Op{{Slot: store.Slot{Key: secret, Algorithm: a}, Request: r}}
+	}
 	many := make([]store.Op, store.MaxOps+1)
 	for i := range many {
 		many[i] = good
@@ -46,6 +59,14 @@ func TestValidateRefusesWhatNoStoreTakes(t *testing.T) {
 		{"a negative cost", []store.Op{good, op(secret, "m", perSecond, -3)}, store.InputError{Op: 1, Field: "Request.Cost", Value: "-3", Allowed: "0 or more"}},
 		{"a negative delay", []store.Op{good, late}, store.InputError{Op: 1, Field: "Request.MaxDelay", Value: "-1ns", Allowed: "0 or more"}},
 		{"a bad kind", []store.Op{op(secret, "l", named("A:b"), 1)}, store.InputError{Op: 0, Field: "Slot.Algorithm kind", Value: `"A:b"`, Allowed: "1 to 64 of a-z, 0-9, '-', '.', '/'"}},
+		{"a bad identity", []store.Op{op(secret, "l", periodic("1 m"), 1)}, store.InputError{Op: 0, Field: "Slot.Algorithm identity", Value: `"1 m"`, Allowed: "at most 32 of a-z, 0-9, '-', '.'"}},
+		{"a verb that is none", verb(perSecond, algorithm.Request{Cost: 1, Verb: 3}), store.InputError{Op: 0, Field: "Request.Verb", Value: "verb(3)", Allowed: "take, charge or refund"}},
+		{"a verb below none", verb(perSecond, algorithm.Request{Cost: 1, Verb: -1}), store.InputError{Op: 0, Field: "Request.Verb", Value: "verb(-1)", Allowed: "take, charge or refund"}},
+		{"a charge of what knows none", verb(named("x/1"), algorithm.Request{Cost: 1, Verb: algorithm.Charge}), store.InputError{Op: 0, Field: "Request.Verb", Value: "charge", Allowed: "take: x/1 is no algorithm.Charger"}},
+		{"a charge with a bound on its delay", verb(perSecond, algorithm.Request{Cost: 1, Verb: algorithm.Charge, MaxDelay: 1}), store.InputError{Op: 0, Field: "Request.MaxDelay", Value: "1ns", Allowed: "0 for a charge"}},
+		{"a negative refund", verb(perSecond, algorithm.Request{Cost: -1, Verb: algorithm.Refund}), store.InputError{Op: 0, Field: "Request.Cost", Value: "-1", Allowed: "0 or more"}},
+		{"a refund of before the epoch", verb(perSecond, algorithm.Request{Cost: 1, Verb: algorithm.Refund, At: -1}), store.InputError{Op: 0, Field: "Request.At", Value: algorithm.Instant(-1).String(), Allowed: "an instant from 0 to " + algorithm.MaxInstant.String()}},
+		{"a refund of after all time", verb(perSecond, algorithm.Request{Cost: 1, Verb: algorithm.Refund, At: algorithm.MaxInstant + 1}), store.InputError{Op: 0, Field: "Request.At", Value: (algorithm.MaxInstant + 1).String(), Allowed: "an instant from 0 to " + algorithm.MaxInstant.String()}},
 	} {
 		err := store.Validate(c.ops)
 		var got *store.InputError
@@ -73,9 +94,11 @@ func TestValidateAcceptsEveryGoodCall(t *testing.T) {
 		most[i] = op(strings.Repeat("k", i+1), "", perSecond, 1<<63-1)
 	}
 	for name, ops := range map[string][]store.Op{
-		"most ops":         most,
-		"cost zero":        {op("a", "", perSecond, 0)},
-		"any bytes":        {op("\x00", "\xff{}:", perSecond, 1), op("\xff", "", perSecond, 1)},
+		"most ops":  most,
+		"cost zero": {op("a", "", perSecond, 0)},
+		"any bytes": {op("\x00", "\xff{}:", perSecond, 1), op("\xff", "", perSecond, 1)},
+		"a charge": {{Slot: store.Slot{Key: "a", Algorithm: perSecond}, Request: algorithm.Request{Cost: 1, Verb: algorithm.Charge}},
+			{Slot: store.Slot{Key: "b", Algorithm: perSecond}, Request: algorithm.Request{Cost: 1, Verb: algorithm.Refund, At: algorithm.MaxInstant}}},
 		"the longest kind": {op("a", "", named(strings.Repeat("k", 64)), 1)},
 	} {
 		if err := store.Validate(ops); err != nil {

@@ -214,6 +214,61 @@ func TestHooksSeeValidInputOnly(t *testing.T) {
 	}
 }
 
+// TestHooksThatAreNilPassCallsOn: one hook does not stand in for the others.
+func TestHooksThatAreNilPassCallsOn(t *testing.T) {
+	ctx, closed := context.Background(), false
+	inner := newMemory(t)
+	s := store.Wrap(inner, store.Hooks{Close: func() error { closed = true; return nil }})
+	bound, err := store.FeaturesOf(s).Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, committed, err := s.Apply(ctx, opsFor("a")); !committed || err != nil {
+		t.Errorf("Apply: committed %v, %v", committed, err)
+	}
+	remain := func(what string, want int64) {
+		t.Helper()
+		ops := opsFor("a")
+		ops[0].Request.Cost = 0
+		if _, err := s.Peek(ctx, ops); err != nil || ops[0].Outcome.Remaining != want {
+			t.Errorf("%s: a Peek says %d remain, %v; want %d", what, ops[0].Outcome.Remaining, err, want)
+		}
+		if o, _, err := bound.Peek(ctx, "a", algorithm.Request{}); err != nil || o.Remaining != want {
+			t.Errorf("%s: a bound Peek says %d remain, %v; want %d", what, o.Remaining, err, want)
+		}
+	}
+	remain("after an Apply", 4)
+	if err := s.Reset(ctx, []store.Slot{opsFor("a")[0].Slot}); err != nil {
+		t.Error(err)
+	}
+	remain("after a Reset", 5)
+	if err := s.Close(); err != nil || !closed {
+		t.Errorf("Close: %v, the hook ran: %v", err, closed)
+	}
+	if _, _, err := inner.Apply(ctx, opsFor("a")); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("the store inside after Close: %v", err)
+	}
+}
+
+// TestErrorsOfTheInsideReachTheCallersOfAHook: also on the bound path.
+func TestErrorsOfTheInsideReachTheCallersOfAHook(t *testing.T) {
+	ctx := context.Background()
+	inner := newMemory(t)
+	var seen []string
+	s := noting(inner, "hook", &seen)
+	bound, err := store.FeaturesOf(s).Bind("l", gcra)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = inner.Close()
+	if _, _, err := bound.Apply(ctx, "a", algorithm.Request{Cost: 1}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("bound Apply: %v", err)
+	}
+	if _, _, err := bound.Peek(ctx, "a", algorithm.Request{Cost: 1}); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("bound Peek: %v", err)
+	}
+}
+
 // shadowing embeds a store and does something of its own.
 type shadowing struct {
 	*memorystore.Store
