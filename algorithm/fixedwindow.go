@@ -93,6 +93,9 @@ func (f *FixedWindow) StepInPlace(s *State, now Instant, r Request, o *Outcome) 
 	f.left(count, o)
 }
 
+// MaxDebt implements Charger.
+func (f *FixedWindow) MaxDebt() int64 { return MaxUnits }
+
 // other is StepInPlace for a charge or a refund.
 func (f *FixedWindow) other(s *State, now Instant, r Request, o *Outcome) {
 	*o = Outcome{Allowed: true}

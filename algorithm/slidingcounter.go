@@ -104,6 +104,9 @@ func (c *SlidingCounter) StepInPlace(s *State, now Instant, r Request, o *Outcom
 	c.left(used, o)
 }
 
+// MaxDebt implements Charger.
+func (c *SlidingCounter) MaxDebt() int64 { return MaxUnits }
+
 // other is StepInPlace for a charge or a refund.
 func (c *SlidingCounter) other(s *State, now Instant, r Request, o *Outcome) {
 	*o = Outcome{Allowed: true}

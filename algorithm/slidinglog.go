@@ -99,6 +99,9 @@ func (l *SlidingLog) StepInPlace(s *State, now Instant, r Request, o *Outcome) {
 	l.left(used, o)
 }
 
+// MaxDebt implements Charger.
+func (l *SlidingLog) MaxDebt() int64 { return MaxUnits }
+
 // other is StepInPlace for a charge or a refund.
 func (l *SlidingLog) other(s *State, now Instant, r Request, o *Outcome) {
 	*o = Outcome{Allowed: true}

@@ -36,9 +36,6 @@ func (w window) String() string {
 // half-open and aligned to the Unix epoch.
 func (w window) start(at int64) int64 { return at - at%w.period }
 
-// MaxDebt implements Charger.
-func (w window) MaxDebt() int64 { return MaxUnits }
-
 // raised returns the window by which a charge is decided: with a limit that is larger
 // by the largest debt.
 func (w window) raised() window {
