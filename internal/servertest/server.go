@@ -311,7 +311,12 @@ func (s *Server) close() {
 	if s.tb.Failed() {
 		s.tb.Logf("servertest: %s %s%s", s.kind, s.addr, s.log())
 	}
-	if err := os.RemoveAll(s.dir); err != nil {
+	// A child that saves the data outlives a killed server, and writes for a moment.
+	err := os.RemoveAll(s.dir)
+	for until := time.Now().Add(patience); err != nil && time.Now().Before(until); err = os.RemoveAll(s.dir) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
 		s.tb.Errorf("servertest: %v", err)
 	}
 }
