@@ -102,7 +102,8 @@ func newClient(library string, d dial) (newStore func(opts *storeOptions) (*serv
 			ReadTimeout: d.answer, PoolTimeout: patience, ContextTimeoutEnabled: true,
 		}
 		if !d.plain {
-			o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff, o.DialerRetries = 50, -1, -1, 1
+			// Not -1 for no pause: a cluster client makes 0 of it, which its nodes take for the default.
+			o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff, o.DialerRetries = 50, time.Nanosecond, time.Nanosecond, 1
 		}
 		client := d.several.redis(o)
 		return func(opts *storeOptions) (*serverStore, error) { return redisstore.New(client, opts) }, func() { _ = client.Close() }, nil

@@ -19,8 +19,10 @@
 //     Without it only ReadTimeout does, and a call that nobody waits for any more
 //     keeps its connection until then.
 //   - DialerRetries is 5 with pauses of 100 ms: a server that is down is noticed
-//     after 0.4 s. 1 notices it at once. MaxRetries does the same for the greeting
-//     of a new connection.
+//     after 0.4 s. 1 notices it at once.
+//   - MaxRetries repeats the greeting of a new connection, also where that is cut
+//     already, with pauses of up to MaxRetryBackoff. -1 is never; 0 is 3 times, and
+//     never in a cluster. A cluster takes backoffs of -1 for the defaults.
 //   - PoolSize may stay: a store with Options.Share as it is has a few calls in
 //     flight, however many callers there are. In a cluster or a ring it has a few
 //     for each hash tag, and not above 64 for a server.
