@@ -114,9 +114,9 @@ func Error(v *httplimit.Verdict) *connect.Error {
 	switch {
 	case v.Err != nil && v.Status() == http.StatusInternalServerError:
 		return connect.NewError(connect.CodeInvalidArgument, errors.New("the cost of the call is below 0"))
-	case errors.Is(v.Err, context.Canceled):
+	case errors.Is(v.Err, context.Canceled) && !weir.IsFailure(v.Err):
 		return connect.NewError(connect.CodeCanceled, context.Canceled)
-	case errors.Is(v.Err, context.DeadlineExceeded):
+	case errors.Is(v.Err, context.DeadlineExceeded) && !weir.IsFailure(v.Err): // not the time-out of the store
 		return connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded)
 	case v.Err != nil:
 		return connect.NewError(connect.CodeUnavailable, errors.New("the rate limiter does not answer"))

@@ -173,3 +173,21 @@ func TestStoreThatFails(t *testing.T) {
 		t.Errorf("%v, %v", err, header)
 	}
 }
+
+// stuck is a store that answers too late.
+type stuck struct{ store.Store }
+
+func (stuck) Apply(ctx context.Context, _ []store.Op) (at algorithm.Instant, committed bool, err error) {
+	<-ctx.Done()
+	return 0, false, ctx.Err()
+}
+
+// TestTimeoutOfTheStoreIsUnavailable: the deadline of the call has not ended.
+func TestTimeoutOfTheStoreIsUnavailable(t *testing.T) {
+	limit := weir.Must(weir.ParseLimit("api", "gcra:1/1m"))
+	limiter := weir.Must(weir.New(stuck{newStore(t)}, limit, &weir.Options{Timeout: time.Millisecond}))
+	server := serve(t, weir.Must(httplimit.New(limiter, httplimit.Everyone, nil)))
+	if _, err := call(server, 1, nil); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+}

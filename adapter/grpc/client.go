@@ -41,6 +41,7 @@ func wait(ctx context.Context, l *weir.Limiter, key string) error {
 	}
 	code := codes.Unavailable
 	switch {
+	case weir.IsFailure(err): // also where the time-out of the store has ended
 	case errors.Is(err, context.Canceled):
 		code = codes.Canceled
 	case errors.Is(err, context.DeadlineExceeded):

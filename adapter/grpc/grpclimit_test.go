@@ -225,6 +225,29 @@ func TestOtherRefusals(t *testing.T) {
 	}
 }
 
+// stuck is a store that answers too late.
+type stuck struct{ store.Store }
+
+func (stuck) Apply(ctx context.Context, _ []store.Op) (at algorithm.Instant, committed bool, err error) {
+	<-ctx.Done()
+	return 0, false, ctx.Err()
+}
+
+// TestTimeoutOfTheStoreIsUnavailable: the deadline of the call has not ended.
+func TestTimeoutOfTheStoreIsUnavailable(t *testing.T) {
+	limit := weir.Must(weir.ParseLimit("api", "gcra:1/1m"))
+	limiter := weir.Must(weir.New(stuck{newStore(t, nil)}, limit, &weir.Options{Timeout: time.Millisecond}))
+	m := weir.Must(httplimit.New(limiter, httplimit.Everyone, nil))
+	conn := serve(t, []grpc.ServerOption{grpc.UnaryInterceptor(grpclimit.UnaryServer(m))})
+	if _, _, err := check(conn); status.Code(err) != codes.Unavailable {
+		t.Errorf("server: %v", err)
+	}
+	conn = serve(t, nil, grpc.WithUnaryInterceptor(grpclimit.UnaryClient(limiter)))
+	if _, _, err := check(conn); status.Code(err) != codes.Unavailable {
+		t.Errorf("client: %v", err)
+	}
+}
+
 func cost(n int64) *httplimit.Options {
 	return &httplimit.Options{Cost: func(*http.Request) int64 { return n }}
 }

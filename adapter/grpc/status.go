@@ -34,9 +34,9 @@ func Status(v *httplimit.Verdict) *status.Status {
 		return status.New(codes.OK, "")
 	case v.Err != nil && v.Status() == http.StatusInternalServerError:
 		return status.New(codes.InvalidArgument, "the cost of the call is below 0")
-	case errors.Is(v.Err, context.Canceled):
+	case errors.Is(v.Err, context.Canceled) && !weir.IsFailure(v.Err):
 		return status.New(codes.Canceled, context.Canceled.Error())
-	case errors.Is(v.Err, context.DeadlineExceeded):
+	case errors.Is(v.Err, context.DeadlineExceeded) && !weir.IsFailure(v.Err): // not the time-out of the store
 		return status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error())
 	case v.Err != nil:
 		return status.New(codes.Unavailable, "the rate limiter does not answer")
