@@ -42,15 +42,11 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if !v.Allowed {
 			return nil, errorOf(i.m, v)
 		}
-		response, err := next(ctx, request)
-		var answered *connect.Error
-		switch {
-		case err == nil:
-			i.m.Headers().Write(response.Header(), v)
-		case errors.As(err, &answered):
-			i.m.Headers().Write(answered.Meta(), v)
+		// Not into an error of the handler, which several calls may share.
+		if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
+			i.m.Headers().Write(info.ResponseHeader(), v)
 		}
-		return response, err
+		return next(ctx, request)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +136,38 @@ func TestErrorsOfTheHandlerAreKept(t *testing.T) {
 	header, err := call(server, -1, nil)
 	if connect.CodeOf(err) != connect.CodeNotFound || header.Get("RateLimit") != `"api";r=0;t=60` {
 		t.Errorf("%v, %v", err, header)
+	}
+}
+
+// TestErrorsThatAreSharedAreNotChanged: a handler may return the same error to everybody.
+func TestErrorsThatAreSharedAreNotChanged(t *testing.T) {
+	notFound := connect.NewError(connect.CodeNotFound, errors.New("not here"))
+	key := func(r *http.Request) (string, bool) {
+		return connectlimit.Message(r.Context()).(*number).String(), true
+	}
+	option := connect.WithInterceptors(connectlimit.New(newMiddleware(t, newStore(t), key, nil)))
+	server := httptest.NewUnstartedServer(connect.NewUnaryHandler(unary, func(_ context.Context, r *connect.Request[number]) (*connect.Response[number], error) {
+		if r.Msg.Value%2 == 0 {
+			return nil, fmt.Errorf("look: %w", notFound)
+		}
+		return connect.NewResponse(r.Msg), nil
+	}, option))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	var all sync.WaitGroup
+	for i := range int64(24) {
+		protocol := []connect.ClientOption{connect.WithClientOptions(), connect.WithGRPC(), connect.WithGRPCWeb()}[i%3]
+		all.Go(func() {
+			header, err := call(server, i+1, nil, protocol)
+			if got := header.Values("RateLimit"); len(got) != 1 || (connect.CodeOf(err) == connect.CodeNotFound) != (i%2 == 1) {
+				t.Errorf("call %d: %v, RateLimit %q", i, err, got)
+			}
+		})
+	}
+	all.Wait()
+	if len(notFound.Meta()) != 0 {
+		t.Errorf("the error has %v", notFound.Meta())
 	}
 }
 
