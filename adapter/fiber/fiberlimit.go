@@ -56,12 +56,15 @@ type contextKey struct{}
 // request, so every text is a copy.
 func requestOf(c fiber.Ctx) *http.Request {
 	r := &http.Request{
-		Method: strings.Clone(c.Method()), URL: &url.URL{Path: "/"}, Header: http.Header{},
+		Method: strings.Clone(c.Method()), URL: &url.URL{}, Header: http.Header{},
 		Host: strings.Clone(c.Host()), RemoteAddr: c.RequestCtx().RemoteAddr().String(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if u, err := url.ParseRequestURI(strings.Clone(c.OriginalURL())); err == nil {
 		r.URL = u
+	} else { // net/http refuses such a request, but fiber routes it by this path
+		sent := c.Request().URI()
+		r.URL.Path, r.URL.RawQuery = string(sent.PathOriginal()), string(sent.QueryString())
 	}
 	for name, value := range c.Request().Header.All() {
 		r.Header.Add(string(name), string(value))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,5 +113,33 @@ func TestKeysOutliveTheirRequest(t *testing.T) {
 		if want := fmt.Sprintf("u%02d GET /%02d example.com %02d", i, i, i); got != want {
 			t.Errorf("request %d: %q, want %q", i, got, want)
 		}
+	}
+}
+
+// TestPathThatIsNoURLIsSeen: fiber routes it, so a limit must see the same path.
+func TestPathThatIsNoURLIsSeen(t *testing.T) {
+	var seen []string
+	key := func(r *http.Request) (string, bool) {
+		seen = append(seen, r.URL.Path+" "+r.URL.EscapedPath()+" "+r.URL.RawQuery)
+		return "", false
+	}
+	app := fiber.New()
+	app.Use(fiberlimit.New(middleware(t, key, &httplimit.Options{Absent: httplimit.AbsentSkip})))
+	app.Get("/items/*", func(c fiber.Ctx) error { return nil })
+	for _, path := range []string{"/items/%zz?a=b", "/items/%2fx?a=b", "http://example.com/items/%zz", "/items/a%"} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RequestURI = path // sent as it is
+		response, err := app.Test(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != 200 {
+			t.Errorf("%s: status %d", path, response.StatusCode)
+		}
+	}
+	want := []string{"/items/%zz /items/%25zz a=b", "/items//x /items/%2fx a=b", "/items/%zz /items/%25zz ", "/items/a% /items/a%25 "}
+	if !slices.Equal(seen, want) {
+		t.Errorf("seen %q, want %q", seen, want)
 	}
 }
