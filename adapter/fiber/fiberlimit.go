@@ -6,8 +6,10 @@ package fiberlimit
 import (
 	"bytes"
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v3"
@@ -22,21 +24,38 @@ import (
 // request is copied.
 func New(m *httplimit.Middleware) fiber.Handler {
 	return func(c fiber.Ctx) error {
-		w := &answer{header: http.Header{}}
+		h := &c.Response().Header
+		before := headerOf(h.All())
+		w := &answer{header: before.Clone()}
 		allowed := m.Admit(w, requestOf(c))
+		for name := range before {
+			if len(w.header[name]) == 0 {
+				h.Del(name)
+			}
+		}
 		for name, values := range w.header {
+			if slices.Equal(values, before[name]) {
+				continue
+			}
+			h.Del(name)
 			for _, value := range values {
-				c.Response().Header.Add(name, value)
+				h.Add(name, value)
 			}
 		}
 		if allowed {
 			return c.Next()
 		}
-		if contentType := w.header.Get("Content-Type"); contentType != "" {
-			c.Response().Header.SetContentType(contentType)
-		}
 		return c.Status(w.status).Send(w.body.Bytes())
 	}
+}
+
+// headerOf returns a copy of the headers of fiber.
+func headerOf(all iter.Seq2[[]byte, []byte]) http.Header {
+	h := http.Header{}
+	for name, value := range all {
+		h.Add(string(name), string(value))
+	}
+	return h
 }
 
 // answer is a ResponseWriter that keeps what is written.
@@ -56,7 +75,7 @@ type contextKey struct{}
 // request, so every text is a copy.
 func requestOf(c fiber.Ctx) *http.Request {
 	r := &http.Request{
-		Method: strings.Clone(c.Method()), URL: &url.URL{}, Header: http.Header{},
+		Method: strings.Clone(c.Method()), URL: &url.URL{}, Header: headerOf(c.Request().Header.All()),
 		Host: strings.Clone(c.Host()), RemoteAddr: c.RequestCtx().RemoteAddr().String(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
@@ -65,9 +84,6 @@ func requestOf(c fiber.Ctx) *http.Request {
 	} else { // net/http refuses such a request, but fiber routes it by this path
 		sent := c.Request().URI()
 		r.URL.Path, r.URL.RawQuery = string(sent.PathOriginal()), string(sent.QueryString())
-	}
-	for name, value := range c.Request().Header.All() {
-		r.Header.Add(string(name), string(value))
 	}
 	route := c.Route()
 	r.Pattern = r.Method + " " + strings.Clone(route.Path)

@@ -143,3 +143,29 @@ func TestPathThatIsNoURLIsSeen(t *testing.T) {
 		t.Errorf("seen %q, want %q", seen, want)
 	}
 }
+
+// TestHeadersOfOthersAreReplacedNotRepeated: as with net/http.
+func TestHeadersOfOthersAreReplacedNotRepeated(t *testing.T) {
+	legacy := &httplimit.Options{Headers: httplimit.Headers{Legacy: httplimit.LegacyDelta}}
+	app := fiber.New()
+	app.Use(func(c fiber.Ctx) error {
+		c.Set("Cache-Control", "public")
+		c.Set("ETag", `"1"`)
+		c.Set("X-Other", "stays")
+		c.Cookie(&fiber.Cookie{Name: "a", Value: "1"})
+		c.Cookie(&fiber.Cookie{Name: "b", Value: "2"})
+		return c.Next()
+	})
+	app.Use(fiberlimit.New(middleware(t, httplimit.Header("X-User"), legacy)), fiberlimit.New(middleware(t, httplimit.Everyone, legacy)))
+	app.Get("/", func(c fiber.Ctx) error { return nil })
+	for i, user := range []string{"a", "b"} { // the inner one denies b
+		w, _ := get(t, app, "/", "X-User", user)
+		h := w.Header
+		if len(h.Values("X-RateLimit-Limit")) != 1 || len(h.Values("RateLimit")) != 2 || h.Get("X-Other") != "stays" || len(h.Values("Set-Cookie")) != 2 {
+			t.Errorf("%s: %v", user, h)
+		}
+		if cache := strings.Join(h.Values("Cache-Control"), ","); w.StatusCode != []int{200, 429}[i] || cache != []string{"public", "no-store"}[i] || (h.Get("ETag") == "") != (i == 1) {
+			t.Errorf("%s: %d %v", user, w.StatusCode, h)
+		}
+	}
+}
