@@ -15,7 +15,8 @@ type TransportOptions struct {
 	// Base sends the requests. nil is http.DefaultTransport.
 	Base http.RoundTripper
 	// Limiter, where it is not nil, makes each request wait for its turn, by
-	// Limiter.Wait. It is asked again before a request is repeated.
+	// Limiter.Wait. It is asked again before a request is repeated, and where a server
+	// has asked for a pause meanwhile.
 	Limiter *weir.Limiter
 	// Key says what a request is counted for, and what a server that asks for a pause
 	// means. nil is the host with its port. A request without a key is sent without
@@ -128,13 +129,29 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// waitTurn waits for the end of a pause, and then for the Limiter.
+// waitTurn waits for the end of a pause, and then for the Limiter, until there is no
+// pause when the turn comes.
 func (t *Transport) waitTurn(r *http.Request, key string) error {
+	for {
+		if err := t.waitPause(r, key); err != nil || t.limiter == nil {
+			return err
+		}
+		if _, err := t.limiter.Wait(r.Context(), key); err != nil {
+			return err
+		}
+		if !t.pauses.get(key).After(time.Now()) {
+			return nil
+		}
+	}
+}
+
+// waitPause waits for the end of a pause.
+func (t *Transport) waitPause(r *http.Request, key string) error {
 	for {
 		until := t.pauses.get(key)
 		wait := time.Until(until)
 		if wait <= 0 {
-			break
+			return nil
 		}
 		deadline, has := r.Context().Deadline()
 		if wait > t.maxWait || has && until.After(deadline) {
@@ -144,11 +161,6 @@ func (t *Transport) waitTurn(r *http.Request, key string) error {
 			return err
 		}
 	}
-	if t.limiter == nil {
-		return nil
-	}
-	_, err := t.limiter.Wait(r.Context(), key)
-	return err
 }
 
 // isRefused reports whether a server did not do what a request asked for.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,28 @@ func TestTransportWaitsForItsTurn(t *testing.T) {
 		var late *weir.WaitError
 		if !errors.As(err, &late) || len(s.at) != 4 || s.open != 0 {
 			t.Errorf("%v; %d requests sent, %d bodies open", err, len(s.at), s.open)
+		}
+	})
+}
+
+// TestTransportKeepsAPauseThatBeginsWhileWaiting: the requests that wait for the limiter
+// are not sent during the pause, and not all together after it.
+func TestTransportKeepsAPauseThatBeginsWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiterOn(t, newMemory(t, wall{}), "gcra:1/1s", nil)
+		s := &server{start: time.Now(), answers: []http.Header{header(), header("Status", "429", "Retry-After", "10")}}
+		transport, err := httplimit.NewTransport(&httplimit.TransportOptions{Base: s, Limiter: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := &http.Client{Transport: transport}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { call(t, client, "http://example.org") })
+		}
+		all.Wait()
+		if want := []time.Duration{0, time.Second, 11 * time.Second, 12 * time.Second}; !slices.Equal(s.at, want) {
+			t.Errorf("sent at %v, want %v", s.at, want)
 		}
 	})
 }
