@@ -116,7 +116,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if paused {
 			t.pauses.set(key, time.Now().Add(min(wait, maxPause)))
 		}
-		if !paused || sent == t.repeat || wait > t.maxWait || !isRefused(response) || !canRepeat(r, response) {
+		if !paused || sent == t.repeat || !t.canHold(r, max(wait, time.Until(t.pauses.get(key)))) || !isRefused(response) || !canRepeat(r, response) {
 			return response, nil
 		}
 		again, err := rewound(r)
@@ -153,14 +153,19 @@ func (t *Transport) waitPause(r *http.Request, key string) error {
 		if wait <= 0 {
 			return nil
 		}
-		deadline, has := r.Context().Deadline()
-		if wait > t.maxWait || has && until.After(deadline) {
+		if !t.canHold(r, wait) {
 			return &PausedError{Until: until, Wait: wait}
 		}
 		if err := sleep(r.Context(), wait); err != nil {
 			return err
 		}
 	}
+}
+
+// canHold reports whether a request may be held back so long.
+func (t *Transport) canHold(r *http.Request, wait time.Duration) bool {
+	deadline, has := r.Context().Deadline()
+	return wait <= t.maxWait && (!has || wait <= time.Until(deadline))
 }
 
 // isRefused reports whether a server did not do what a request asked for.

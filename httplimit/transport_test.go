@@ -229,6 +229,18 @@ func TestTransportWaitsForItsTurn(t *testing.T) {
 	})
 }
 
+// TestTransportReturnsTheAnswerWhereTheDeadlineIsBeforeTheRepetition: an error would hide
+// what the server has said.
+func TestTransportReturnsTheAnswerWhereTheDeadlineIsBeforeTheRepetition(t *testing.T) {
+	refused := []http.Header{header("Status", "429", "Retry-After", "20")}
+	transport(t, httplimit.TransportOptions{Repeat: 2}, refused, func(t *testing.T, client *http.Client, s *server) {
+		client.Timeout = 10 * time.Second
+		if status := call(t, client, "http://example.org"); status != 429 || len(s.at) != 1 {
+			t.Errorf("status %d after %d requests", status, len(s.at))
+		}
+	})
+}
+
 // TestTransportKeepsAPauseThatBeginsWhileWaiting: the requests that wait for the limiter
 // are not sent during the pause, and not all together after it.
 func TestTransportKeepsAPauseThatBeginsWhileWaiting(t *testing.T) {
