@@ -94,6 +94,7 @@ func TestAddressWalksFromTheRight(t *testing.T) {
 		{"trusted hops only", "10.0.0.1:5", "", []string{"10.0.0.9, 10.0.0.2"}},
 		{"an unspecified address is no client", "10.0.0.1:5", "", []string{"203.0.113.9, 0.0.0.0"}},
 		{"a port that is none", "10.0.0.1:5", "", []string{"203.0.113.9:x"}},
+		{"a port without a colon", "10.0.0.1:5", "", []string{"[2001:db8:1:2::77]x80"}},
 		{"a socket is not trusted", "@", "", []string{"203.0.113.9"}},
 	}
 	for _, test := range tests {
@@ -131,6 +132,7 @@ func TestAddressReadsForwarded(t *testing.T) {
 		{`=203.0.113.9`, ""},
 		{`for="[2001:db8::1"`, ""},
 		{`for="[2001:db8::1]x"`, ""},
+		{`for="[2001:db8::1]]80"`, ""},
 		{`for="[203.0.113.9]"`, ""},
 		{`for="203.0.113.9:123456"`, ""},
 		{`for="203.0.113.9:"`, ""},

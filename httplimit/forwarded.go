@@ -163,6 +163,9 @@ func parseNode(node string) (netip.Addr, bool) {
 // isPort reports whether text is ":" and a port of one to five digits, or ":_" and a
 // name.
 func isPort(text string) bool {
+	if text[0] != ':' {
+		return false
+	}
 	text = text[1:]
 	if name, isObfuscated := strings.CutPrefix(text, "_"); isObfuscated {
 		for i := range len(name) {
