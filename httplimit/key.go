@@ -30,7 +30,8 @@ const (
 	AbsentShared
 )
 
-// sharedKey is the key of AbsentShared. No header, cookie or user name can hold a NUL.
+// sharedKey is the key of AbsentShared. Where it is, a key that begins with NUL gets
+// another one.
 const sharedKey = "\x00shared"
 
 // Everyone is a Key with one key for all requests, for a limit on the whole service.

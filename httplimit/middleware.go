@@ -356,6 +356,8 @@ func (rule *Rule) ask(r *http.Request, v *Verdict) (key string, cost int64, ok b
 			*v = Verdict{Blocked: missing}
 			return "", 0, false
 		}
+	} else if key[0] == sharedKey[0] && rule.Absent == AbsentShared {
+		key = sharedKey[:1] + key // a path value and a user name can hold a NUL
 	}
 	cost = 1
 	if rule.Cost != nil {

@@ -106,6 +106,22 @@ func TestAbsentKeyIsDecided(t *testing.T) {
 	}
 }
 
+// TestNoClientHasTheSharedKey: a path value and a user name may be any bytes.
+func TestNoClientHasTheSharedKey(t *testing.T) {
+	l, _ := newLimiter(t, "gcra:1/1h")
+	h := newMiddleware(t, l, httplimit.BasicUser, &httplimit.Options{Absent: httplimit.AbsentShared}).Handler(hello)
+	users := []string{"", "\x00shared", "\x00\x00shared"} // each has a limit of its own
+	for _, user := range users {
+		r := get("203.0.113.1:1")
+		if user != "" {
+			r.SetBasicAuth(user, "")
+		}
+		if w := serve(h, r); w.Code != 200 {
+			t.Errorf("user %q: status %d", user, w.Code)
+		}
+	}
+}
+
 func TestCostAndSkip(t *testing.T) {
 	l, _ := newLimiter(t, "gcra:10/1h")
 	cost := int64(0)
