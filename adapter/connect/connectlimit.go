@@ -7,6 +7,7 @@ package connectlimit
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -94,7 +95,8 @@ func errorOf(m *httplimit.Middleware, v *httplimit.Verdict) *connect.Error {
 	}
 	pushback := "-1" // do not repeat it
 	if v.Blocked == "" && v.RetryAfter != weir.Never {
-		pushback = strconv.FormatInt(int64((v.RetryAfter+time.Millisecond-1)/time.Millisecond), 10)
+		wait := (v.RetryAfter + time.Millisecond - 1) / time.Millisecond
+		pushback = strconv.FormatInt(min(int64(wait), math.MaxInt32), 10) // gRFC A6: 32 bits
 	}
 	err.Meta().Set("Grpc-Retry-Pushback-Ms", pushback)
 	return err

@@ -111,6 +111,18 @@ func TestCallIsDenied(t *testing.T) {
 	}
 }
 
+// TestPushbackHas32Bits: a client that cannot read a number does not repeat the call.
+func TestPushbackHas32Bits(t *testing.T) {
+	limiter := weir.Must(weir.New(newStore(t), weir.Must(weir.ParseLimit("api", "gcra:1/1000h")), nil))
+	server := serve(t, weir.Must(httplimit.New(limiter, httplimit.Everyone, nil)))
+	for i := range 2 {
+		header, err := call(server, 1, nil)
+		if i == 1 && header.Get("Grpc-Retry-Pushback-Ms") != "2147483647" {
+			t.Errorf("%v: %v", err, header)
+		}
+	}
+}
+
 func TestStreamIsDenied(t *testing.T) {
 	server := serve(t, newMiddleware(t, newStore(t), httplimit.Everyone, nil))
 	client := connect.NewClient[number, number](server.Client(), server.URL+streaming)

@@ -138,6 +138,18 @@ func TestUnaryCallIsDenied(t *testing.T) {
 	}
 }
 
+// TestPushbackHas32Bits: a client that cannot read a number does not repeat the call.
+func TestPushbackHas32Bits(t *testing.T) {
+	m := newMiddleware(t, "gcra:1/1000h", httplimit.Everyone, nil)
+	conn := serve(t, []grpc.ServerOption{grpc.UnaryInterceptor(grpclimit.UnaryServer(m))})
+	for i := range 2 {
+		_, trailer, err := check(conn)
+		if i == 1 && fmt.Sprint(trailer["grpc-retry-pushback-ms"], trailer["retry-after"]) != "[2147483647] [3600000]" {
+			t.Errorf("%v: %v", err, trailer)
+		}
+	}
+}
+
 func TestStreamIsDenied(t *testing.T) {
 	m := newMiddleware(t, "gcra:1/1m", httplimit.Everyone, nil)
 	conn := serve(t, []grpc.ServerOption{grpc.StreamInterceptor(grpclimit.StreamServer(m))})

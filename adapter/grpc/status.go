@@ -3,6 +3,7 @@ package grpclimit
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -72,5 +73,6 @@ func pushbackOf(v *httplimit.Verdict) string {
 	case v.Blocked != "" || v.RetryAfter == weir.Never:
 		return "-1"
 	}
-	return strconv.FormatInt(int64((v.RetryAfter+time.Millisecond-1)/time.Millisecond), 10)
+	wait := (v.RetryAfter + time.Millisecond - 1) / time.Millisecond
+	return strconv.FormatInt(min(int64(wait), math.MaxInt32), 10) // gRFC A6: 32 bits
 }
