@@ -63,6 +63,9 @@ func pauseOf(response *http.Response, now time.Time) (wait time.Duration, asked 
 			return wait, true
 		}
 	}
+	if age := response.Header.Get("Age"); strings.Trim(age, "0") != "" {
+		return 0, false // from a cache: what was left then
+	}
 	seconds, empty := parseExhausted(response.Header.Values(limitField))
 	return toSeconds(seconds), empty
 }

@@ -122,6 +122,8 @@ func TestTransportKeepsThePauseOfAHost(t *testing.T) {
 		"several lines":                   {header("RateLimit", `"a";r=0;t=3`, "RateLimit", `"b";r=0;t=4`), 4 * time.Second},
 		"Retry-After counts":              {header("Status", "429", "Retry-After", "2", "RateLimit", `"a";r=0;t=9`), 2 * time.Second},
 		"something left":                  {header("RateLimit", `"a";r=1;t=3`), 0},
+		"an answer from a cache":          {header("Age", "60", "RateLimit", `"a";r=0;t=3`), 0},
+		"an answer that a cache has got":  {header("Age", "0", "RateLimit", `"a";r=0;t=3`), 3 * time.Second},
 		"no t":                            {header("RateLimit", `"a";r=0`), 0},
 		"Retry-After of another status":   {header("Retry-After", "7"), 0},
 		"429 that says nothing":           {header("Status", "429"), 0},
