@@ -1,8 +1,10 @@
 package httplimit
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -272,6 +274,20 @@ func (w *onceWriter) WriteHeader(status int) {
 func (w *onceWriter) Write(b []byte) (int, error) {
 	w.finish()
 	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap, FlushError and Hijack are what http.ResponseController looks for.
+func (w *onceWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *onceWriter) FlushError() error {
+	w.finish()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *onceWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.wrote = w.wrote || err == nil // the answer is for Denied to write
+	return conn, rw, err
 }
 
 func (w *onceWriter) finish() {
