@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -125,9 +126,17 @@ func (c *compiler) refuse(at Path, value, allowed, problem string) {
 
 func (c *compiler) add(e *FieldError) { c.errors = append(c.errors, e) }
 
+// mostExplained is how many errors say which names there are: the time for it grows with
+// the errors and with the names.
+const mostExplained = 5 * mostShown
+
 // unknown refuses a name that is none of those that there are.
-func (c *compiler) unknown(at Path, name, what string, known []string) {
-	slices.Sort(known)
+func (c *compiler) unknown(at Path, name, what string, among iter.Seq[string]) {
+	if len(c.errors) >= mostExplained {
+		c.refuse(at, name, "", "unknown "+what)
+		return
+	}
+	known := slices.Compact(slices.Sorted(among))
 	allowed := "none: there is no " + what
 	if len(known) > 0 {
 		allowed = "one of " + listed(known)
@@ -208,7 +217,7 @@ func (c *compiler) attribute(at Path, name string) int {
 			known = append(known, declared)
 		}
 	}
-	c.unknown(at, name, "attribute", known)
+	c.unknown(at, name, "attribute", slices.Values(known))
 	return -1
 }
 

@@ -79,7 +79,7 @@ func (c *compiler) subject(at Path, s *Subject) subject {
 	if s.Tier != "" {
 		number, known := c.to.tierNumbers[s.Tier]
 		if !known {
-			c.unknown(at.with("tier"), s.Tier, "tier", slices.Collect(maps.Keys(c.policy.Tiers)))
+			c.unknown(at.with("tier"), s.Tier, "tier", maps.Keys(c.policy.Tiers))
 		} else {
 			into.tier = number
 		}
@@ -90,8 +90,15 @@ func (c *compiler) subject(at Path, s *Subject) subject {
 	for _, name := range slices.Sorted(maps.Keys(s.Limits)) {
 		here := at.with("limits", name)
 		if !c.states[name] && !c.asked[name] {
-			known := append(slices.Collect(maps.Keys(c.states)), slices.Collect(maps.Keys(c.asked))...)
-			c.unknown(here, name, "limit of a rule or a tier", slices.Compact(slices.Sorted(slices.Values(known))))
+			c.unknown(here, name, "limit of a rule or a tier", func(yield func(string) bool) {
+				for _, names := range []map[string]bool{c.states, c.asked} {
+					for known := range names {
+						if !yield(known) {
+							return
+						}
+					}
+				}
+			})
 			continue
 		}
 		limit := c.spec(here, s.Limits[name])
@@ -113,7 +120,7 @@ func (c *compiler) override(at Path, o *Override) override {
 	}
 	i, known := c.ids[o.Rule]
 	if !known {
-		c.unknown(at.with("rule"), o.Rule, "rule", slices.Collect(maps.Keys(c.ids)))
+		c.unknown(at.with("rule"), o.Rule, "rule", maps.Keys(c.ids))
 		return into
 	}
 	into.rule = int32(i)
@@ -132,7 +139,7 @@ func (c *compiler) overriddenName(at Path, o *Override, r *rule, limit *spec) {
 	}
 	switch {
 	case o.Name != "" && !slices.Contains(names, o.Name):
-		c.unknown(at.with("name"), o.Name, "limit of the rule", names)
+		c.unknown(at.with("name"), o.Name, "limit of the rule", slices.Values(names))
 	case o.Name == "" && len(names) > 1 && limit != nil && limit.action == ActionAsk:
 		c.refuse(at.with("name"), "", "one of "+listed(names), "the rule has several limits")
 	}

@@ -71,7 +71,7 @@ func (c *compiler) compileRules() {
 			other, known := ids[id]
 			switch {
 			case !known:
-				c.unknown(Path{"rules", i, "replaces", j}, id, "rule", slices.Collect(maps.Keys(ids)))
+				c.unknown(Path{"rules", i, "replaces", j}, id, "rule", maps.Keys(ids))
 			case other != i || ids[r.ID] != i:
 				c.to.rules[i].replaces = append(c.to.rules[i].replaces, int32(other))
 			default:
@@ -90,11 +90,12 @@ func (c *compiler) refuseCycles() {
 		done
 	)
 	state := make([]int, len(c.to.rules))
-	var visit func(i int, above []string)
-	visit = func(i int, above []string) {
+	var above []string // the rules that are open, the outermost first
+	var visit func(i int)
+	visit = func(i int) {
 		state[i] = open
 		r := &c.to.rules[i]
-		above = append(above[:len(above):len(above)], r.id)
+		above = append(above, r.id)
 		for j, other := range r.replaces {
 			switch state[other] {
 			case open:
@@ -102,14 +103,15 @@ func (c *compiler) refuseCycles() {
 				c.refuse(Path{"rules", i, "replaces", j}, c.to.rules[other].id, "a rule that does not replace this one",
 					"a cycle: "+strings.Join(append(above[from:len(above):len(above)], c.to.rules[other].id), " → "))
 			case unseen:
-				visit(int(other), above)
+				visit(int(other))
 			}
 		}
+		above = above[:len(above)-1]
 		state[i] = done
 	}
 	for i := range state {
 		if state[i] == unseen {
-			visit(i, nil)
+			visit(i)
 		}
 	}
 }
@@ -243,7 +245,7 @@ func (c *compiler) limit(at Path, state, name string, ref LimitRef) ruleLimit {
 		l.byTier = append(l.byTier, s)
 	}
 	if !some {
-		c.unknown(at.with("tier"), ref.Tier, "limit of the tiers", c.tierLimitNames())
+		c.unknown(at.with("tier"), ref.Tier, "limit of the tiers", c.tierLimitNames)
 		return l
 	}
 	for i := range c.to.tiers {
@@ -254,14 +256,15 @@ func (c *compiler) limit(at Path, state, name string, ref LimitRef) ruleLimit {
 	return l
 }
 
-func (c *compiler) tierLimitNames() []string {
-	names := map[string]bool{}
+// tierLimitNames yields the names of the limits of all tiers, some more than once.
+func (c *compiler) tierLimitNames(yield func(string) bool) {
 	for _, t := range c.to.tiers {
 		for name := range t.limits {
-			names[name] = true
+			if !yield(name) {
+				return
+			}
 		}
 	}
-	return slices.Collect(maps.Keys(names))
 }
 
 func (c *compiler) cost(at Path, declared Cost) cost {

@@ -114,7 +114,7 @@ func (c *compiler) compileTiers() {
 		if i, known := c.to.tierNumbers[name]; known {
 			c.to.defaultTier = i
 		} else {
-			c.unknown(Path{"default_tier"}, name, "tier", names)
+			c.unknown(Path{"default_tier"}, name, "tier", slices.Values(names))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (c *compiler) tierLimits(name string) map[string]*spec {
 	}
 	for i, family := range declared.Algorithms {
 		if !slices.Contains(c.families(), family) {
-			c.unknown(at.with("algorithms", i), family, "algorithm", c.families())
+			c.unknown(at.with("algorithms", i), family, "algorithm", slices.Values(c.families()))
 		}
 	}
 	return limits
@@ -155,7 +155,7 @@ func (c *compiler) lineage(name string) []string {
 			break
 		}
 		if _, known := c.policy.Tiers[next]; next != "" && !known && at == name {
-			c.unknown(Path{"tiers", name, "extends"}, next, "tier", slices.Collect(maps.Keys(c.policy.Tiers)))
+			c.unknown(Path{"tiers", name, "extends"}, next, "tier", maps.Keys(c.policy.Tiers))
 		}
 		at = next
 	}

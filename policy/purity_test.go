@@ -18,7 +18,7 @@ var pure = []string{
 // TestResolutionReadsNoClockAndDoesNoIO: what is not handed in cannot count.
 func TestResolutionReadsNoClockAndDoesNoIO(t *testing.T) {
 	imports := []string{
-		"crypto/hmac", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "maps", "math", "net", "net/http", "net/netip",
+		"crypto/hmac", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "iter", "maps", "math", "net", "net/http", "net/netip",
 		"net/url", "path", "slices", "strconv", "strings", "sync", "time",
 		"github.com/weirgo/weir", "github.com/weirgo/weir/algorithm", "github.com/weirgo/weir/store",
 	}
