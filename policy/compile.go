@@ -205,19 +205,21 @@ func (c *compiler) addAttribute(name string, declared Attribute) int {
 // attribute returns the number of an attribute that a policy may name, or -1 where it is
 // refused.
 func (c *compiler) attribute(at Path, name string) int {
-	if number, known := c.to.attributes.number[name]; known {
+	_, declared := c.policy.Attributes[name]
+	usual, known := builtIn[name]
+	if number, met := c.to.attributes.number[name]; met && (declared || known) { // else it is of a cost only
 		return number
 	}
-	if declared, known := builtIn[name]; known {
-		return c.addAttribute(name, declared)
+	if known {
+		return c.addAttribute(name, usual)
 	}
-	known := slices.Collect(maps.Keys(builtIn))
+	names := slices.Collect(maps.Keys(builtIn))
 	for declared := range c.policy.Attributes {
 		if _, has := builtIn[declared]; !has {
-			known = append(known, declared)
+			names = append(names, declared)
 		}
 	}
-	c.unknown(at, name, "attribute", slices.Values(known))
+	c.unknown(at, name, "attribute", slices.Values(names))
 	return -1
 }
 

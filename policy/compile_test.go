@@ -247,3 +247,20 @@ func TestVersionIsADigestOfThePolicy(t *testing.T) {
 		t.Errorf("versions %s, %s, and %s of another policy", first, again, other)
 	}
 }
+
+// TestAttributeOfACostIsDeclaredByNoOtherRule: whether a rule may name it must not depend
+// on the order of the rules.
+func TestAttributeOfACostIsDeclaredByNoOtherRule(t *testing.T) {
+	priced := Rule{ID: "priced", Limit: specOf("gcra:1/1s"), Cost: Cost{Attribute: "units", Default: 1}}
+	keyed := Rule{ID: "keyed", Limit: specOf("gcra:1/1s"), Key: []string{"units"}}
+	for _, rules := range [][]Rule{{priced, keyed}, {keyed, priced}} {
+		_, err := Compile(Policy{Version: 1, Rules: rules}, nil)
+		if err == nil || !strings.Contains(err.Error(), `key[0] "units": unknown attribute`) {
+			t.Errorf("%s first: %v", rules[0].ID, err)
+		}
+		p := Policy{Version: 1, Rules: rules, Attributes: map[string]Attribute{"units": {}}}
+		if _, err := Compile(p, nil); err != nil {
+			t.Errorf("%s first, declared: %v", rules[0].ID, err)
+		}
+	}
+}
