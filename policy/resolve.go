@@ -56,6 +56,7 @@ func (c *Compiled) Resolve(p *Plan, r Request, at algorithm.Instant) { c.resolve
 func (c *Compiled) resolve(p *Plan, r *Request, at algorithm.Instant, lookup func() string) {
 	c.begin(p, r)
 	p.lookup = lookup
+	defer func() { p.lookup = nil }() // it holds the request, and a Plan is kept
 	if p.List, p.Entry = c.listed(&p.resolution, at); p.List != None {
 		return
 	}
@@ -72,7 +73,6 @@ func (c *Compiled) resolve(p *Plan, r *Request, at algorithm.Instant, lookup fun
 			c.plan(p, &s.applied[i], at)
 		}
 	}
-	p.lookup = nil
 }
 
 // begin empties p and reads the attributes of a request.

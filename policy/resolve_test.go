@@ -111,3 +111,18 @@ func TestExamplePolicyResolves(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanKeepsNoLookup: a Plan lives longer than the request that a look-up of tiers holds.
+func TestPlanKeepsNoLookup(t *testing.T) {
+	c, err := Compile(Policy{Version: 1, Lists: Lists{Deny: []Entry{{Match: Conditions{"org": {"bad"}}}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, org := range []string{"bad", "good"} {
+		var p Plan
+		c.resolve(&p, &Request{Attributes: Attributes{"org": org}}, 1, func() string { return "" })
+		if p.lookup != nil {
+			t.Errorf("the look-up is kept for org %s", org)
+		}
+	}
+}
