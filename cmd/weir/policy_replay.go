@@ -27,7 +27,8 @@ const mostKeys = 5
 
 // policyReplay decides a trace by one policy, or by two beside each other.
 type policyReplay struct {
-	names   []string // of attributes, by the fields of a key; method, path and host come first
+	names   []string // of attributes, by the fields of a key; method, path and address come first
+	host    int      // the field of the host; 0: there is none
 	clock   *traceClock
 	sides   []*policySide
 	request map[int]policy.Request // by the index of a key
@@ -131,11 +132,16 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 // address are the parts of an access log line, unless --attr names others.
 func (p *policyReplay) fields(f *traceFlags, attrs []string) error {
 	f.fields = []string{trace.KeyMethod, trace.KeyPath, trace.KeyHost}
+	given := map[string]bool{}
 	for _, text := range attrs {
 		name, field, has := strings.Cut(text, "=")
 		if !has || name == "" || field == "" {
 			return usageError{fmt.Errorf("--attr: %q is not allowed: must be NAME=FIELD", text)}
 		}
+		if given[name] {
+			return usageError{fmt.Errorf("--attr: %s was given twice: must be once", name)}
+		}
+		given[name] = true
 		switch name {
 		case "method":
 			f.fields[0] = field
@@ -144,8 +150,8 @@ func (p *policyReplay) fields(f *traceFlags, attrs []string) error {
 		case "ip":
 			f.fields[2] = field
 		default:
-			if slices.Contains(p.names, name) {
-				return usageError{fmt.Errorf("--attr: %s was given twice: must be once", name)}
+			if name == "host" {
+				p.host = len(f.fields)
 			}
 			p.names, f.fields = append(p.names, name), append(f.fields, field)
 		}
@@ -191,6 +197,9 @@ func (p *policyReplay) of(e trace.Event) policy.Request {
 	}
 	fields := trace.SplitFields(e.Key)
 	r := policy.Request{Method: fields[0], Path: fields[1], Attributes: policy.Attributes{}}
+	if p.host > 0 {
+		r.Host = fields[p.host]
+	}
 	for i, name := range p.names[2:] {
 		if fields[i+2] != "" {
 			r.Attributes[name] = fields[i+2]

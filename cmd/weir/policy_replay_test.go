@@ -94,6 +94,17 @@ func TestReplayOfAPolicyReadsMembers(t *testing.T) {
 	}
 }
 
+func TestReplayOfAPolicyReadsTheHost(t *testing.T) {
+	name := policyFile(t, "version: 1\nrules:\n  - {id: shop, limit: \"gcra:2/1h\", match: {endpoints: [\"shop.example.com/\"]}}\n")
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	line := `{"at_us":1000000,"verb":"GET","url":"/chat","vhost":"%s.example.com:443"}` + "\n"
+	write(t, log, strings.Repeat(fmt.Sprintf(line, "Shop"), 3)+fmt.Sprintf(line, "api"))
+	got := start("replay", "--policy", name, "--attr", "method=verb", "--attr", "path=url", "--attr", "host=vhost", log)
+	if got.status != exitOK || !strings.Contains(got.out, "allowed 3, denied 1, of which 0 by a list; 0 exempt, 1 met no rule") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
 	name, log := policyFile(t, replayedPolicy), accessLog(t)
 	bad := policyFile(t, "version: 2\n")
@@ -108,6 +119,8 @@ func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
 		{[]string{"replay", "--policy", name, "--store", "redis://localhost", log}, "does not go with --policy: must be memory://"},
 		{[]string{"replay", "--policy", name, "--attr", "user", log}, `--attr: "user" is not allowed: must be NAME=FIELD`},
 		{[]string{"replay", "--policy", name, "--attr", "user=a", "--attr", "user=b", log}, "--attr: user was given twice"},
+		{[]string{"replay", "--policy", name, "--attr", "ip=a", "--attr", "ip=b", log}, "--attr: ip was given twice"},
+		{[]string{"replay", "--policy", name, "--attr", "path=a", "--attr", "path=b", log}, "--attr: path was given twice"},
 		{[]string{"replay", "--limit", "gcra:1/1s", "--attr", "user=a", log}, "--attr is for --policy"},
 		{[]string{"replay", "--policy", name, "--attr", "user=nothing", log}, `--attr: a combined trace has no "nothing"`},
 		{[]string{"replay", "--policy", bad, log}, "line 1, column 10: version"},

@@ -20,7 +20,7 @@ type traceCommand struct {
 	traceFlags
 	Limit  []string `placeholder:"SPEC" help:"The limit, such as gcra:100/1m,burst=20; to compare limits give the flag once for each."`
 	Policy []string `placeholder:"FILE" help:"A policy in place of a limit; to compare two give the flag twice."`
-	Attr   []string `placeholder:"NAME=FIELD" help:"With --policy: the field of a line that is an attribute of the request, such as user=user; method, path and ip are known for an access log. Give the flag once for each."`
+	Attr   []string `placeholder:"NAME=FIELD" help:"With --policy: the field of a line that is an attribute of the request, such as user=user; method, path and ip are known for an access log, and host is the host of the request. Give the flag once for each."`
 	JSON   string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
 	HTML   string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
 }
