@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,16 +16,23 @@ import (
 // diff shows what changes from one policy to another.
 func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 	var fields [2]map[string]string
+	var orders [2]map[string][]string
 	for i, name := range c.Files {
 		file, err := loadPolicy(ctx, name, s.in, nil)
 		if err != nil {
 			return readingError(err)
 		}
-		if fields[i], err = flatten(&file.Policy); err != nil {
+		hideSecrets(&file.Policy)
+		if fields[i], orders[i], err = flatten(&file.Policy); err != nil {
 			return err
 		}
 	}
 	changes := compareFields(fields[0], fields[1])
+	for _, name := range []string{"subjects", "overrides"} {
+		if moved(orders[0][name], orders[1][name]) {
+			changes = append(changes, "~ "+name+": the order; the first that matches counts")
+		}
+	}
 	for _, line := range changes {
 		if _, err := fmt.Fprintln(s.out, line); err != nil {
 			return err
@@ -36,10 +44,58 @@ func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 	return nil
 }
 
+// hideSecrets puts the start of a hash in the place of each value of a secret attribute: what
+// changes is seen, and the value is not.
+func hideSecrets(p *policy.Policy) {
+	hide := func(where policy.Conditions) {
+		for name, values := range where {
+			if !p.Attributes[name].Secret {
+				continue
+			}
+			for i, text := range values {
+				if excluded, not := strings.CutPrefix(text, "!"); not {
+					values[i] = "!" + hidden(excluded)
+				} else if text != "" && text != "*" {
+					values[i] = hidden(text)
+				}
+			}
+		}
+	}
+	for _, r := range p.Rules {
+		hide(r.Match.Attributes)
+	}
+	for _, x := range p.Subjects {
+		hide(x.Match)
+	}
+	for _, x := range p.Overrides {
+		hide(x.Match)
+	}
+	for _, x := range slices.Concat(p.Lists.Deny, p.Lists.Allow) {
+		hide(x.Match)
+	}
+}
+
+func hidden(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("secret-%x", sum[:6])
+}
+
+// moved reports whether what both lists have stands in another order.
+func moved(before, after []string) bool {
+	common := func(list, other []string) []string {
+		has := map[string]bool{}
+		for _, s := range other {
+			has[s] = true
+		}
+		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return !has[s] })
+	}
+	return !slices.Equal(common(before, after), common(after, before))
+}
+
 // flatten returns the values of a policy by their paths. Rules are named by their IDs,
 // and subjects, overrides and entries by what they match, so that a rule that only moves
-// does not change.
-func flatten(p *policy.Policy) (map[string]string, error) {
+// does not change. orders are the paths of the subjects and of the overrides.
+func flatten(p *policy.Policy) (all map[string]string, orders map[string][]string, err error) {
 	named := map[string]any{"version": p.Version, "attributes": p.Attributes, "default_tier": p.DefaultTier, "tiers": p.Tiers}
 	rules := map[string]any{}
 	for _, r := range p.Rules {
@@ -50,20 +106,22 @@ func flatten(p *policy.Policy) (map[string]string, error) {
 		return name + "[" + strings.Join(append([]string{string(where)}, more...), " ") + "]"
 	}
 	// Several with one match are told apart by their place among themselves.
-	add := func(key string, value any) {
-		for unique := key; ; unique += "'" {
+	add := func(key string, value any) (unique string) {
+		for unique = key; ; unique += "'" {
 			if _, has := named[unique]; !has {
 				named[unique] = value
-				return
+				return unique
 			}
 		}
 	}
+	orders = map[string][]string{}
 	named["rules"] = rules
 	for _, x := range p.Subjects {
-		add(exceptions("subjects", x.Match), map[string]any{"tier": x.Tier, "limits": x.Limits})
+		orders["subjects"] = append(orders["subjects"], add(exceptions("subjects", x.Match), map[string]any{"tier": x.Tier, "limits": x.Limits}))
 	}
 	for _, x := range p.Overrides {
-		add(exceptions("overrides", x.Match, x.Rule, x.Name), map[string]any{"limit": x.Limit, "until": x.Until, "reason": x.Reason})
+		key := exceptions("overrides", x.Match, x.Rule, x.Name)
+		orders["overrides"] = append(orders["overrides"], add(key, map[string]any{"limit": x.Limit, "until": x.Until, "reason": x.Reason}))
 	}
 	for _, x := range p.Lists.Deny {
 		add(exceptions("lists.deny", x.Match), map[string]any{"until": x.Until, "reason": x.Reason, "listed": true})
@@ -73,15 +131,15 @@ func flatten(p *policy.Policy) (map[string]string, error) {
 	}
 	text, err := json.Marshal(named)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var tree any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[string]string{}
+	all = map[string]string{}
 	flattenInto(all, "", tree)
-	return all, nil
+	return all, orders, nil
 }
 
 func flattenInto(all map[string]string, path string, v any) {

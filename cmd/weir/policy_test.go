@@ -172,6 +172,46 @@ overrides:
 	}
 }
 
+func TestPolicyDiffShowsNoSecret(t *testing.T) {
+	const text = `version: 1
+attributes: {api_key: {secret: true}}
+rules: [{id: r, limit: "gcra:1/1s", match: {attributes: {api_key: ["!sk_live_rule", "*"]}}}]
+subjects: [{match: {api_key: sk_live_subject}, limits: {r: "gcra:2/1s"}}]
+overrides: [{rule: r, match: {api_key: sk_live_override}, limit: "gcra:3/1s", until: 2026-12-31T00:00:00Z}]
+lists:
+  deny: [{match: {api_key: sk_live_denied}}]
+  allow: [{match: {api_key: sk_live_allowed, org: acme}}]
+`
+	got := start("policy", "diff", policyFile(t, text), policyFile(t, strings.ReplaceAll(text, "sk_live", "sk_test")))
+	if strings.Contains(got.out, "sk_") || got.status != exitNo {
+		t.Errorf("%+v", got)
+	}
+	for _, want := range []string{"- lists.deny[", "+ lists.deny[", "- lists.allow[", "- subjects[", "- overrides[", "~ rules.r.match.attributes.api_key: [!secret-"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("no %s in\n%s", want, got.out)
+		}
+	}
+}
+
+func TestPolicyDiffShowsTheOrderOfExceptions(t *testing.T) {
+	const text = "version: 1\nrules: [{id: r, limit: \"gcra:1/1s\"}]\n"
+	const acme, ann = `{match: {org: acme}, limits: {r: "gcra:2/1s"}}`, `{match: {user: ann}, limits: {r: "gcra:3/1s"}}`
+	const bob = `{match: {user: bob}, limits: {r: "gcra:4/1s"}}`
+	subjects := func(all ...string) string {
+		return policyFile(t, text+"subjects: ["+strings.Join(all, ", ")+"]\n")
+	}
+	const want = "~ subjects: the order; the first that matches counts\n"
+	if got := start("policy", "diff", subjects(acme, ann), subjects(ann, acme)); got.status != exitNo || got.out != want {
+		t.Errorf("%+v", got)
+	}
+	if got := start("policy", "diff", subjects(acme, ann), subjects(bob, acme, ann)); strings.Contains(got.out, want) || got.out == "" {
+		t.Errorf("one more moves nothing: %+v", got)
+	}
+	if got := start("policy", "diff", subjects(acme, ann), subjects(acme, ann)); got.status != exitOK || got.out != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPolicySchemaIsJSON(t *testing.T) {
 	got := start("policy", "schema")
 	var schema map[string]any
