@@ -101,7 +101,7 @@ func Parse(text []byte) (*Node, []*Error) {
 	if len(docs) != 1 {
 		return nil, fatal(start, "%d documents: must be one, which is not empty", len(docs))
 	}
-	b := builder{anchors: map[string]*ast.AnchorNode{}}
+	b := builder{anchors: map[string]*anchor{}}
 	root := b.node(docs[0].Body, 0)
 	if b.stopped != nil {
 		return nil, []*Error{b.stopped}
@@ -136,11 +136,16 @@ func unreadable(text []byte) (p Place, is bool) {
 
 // builder makes nodes of the syntax tree.
 type builder struct {
-	anchors map[string]*ast.AnchorNode
-	open    []string // aliases that are being followed
+	anchors map[string]*anchor // by name; the last one of a name counts
 	nodes   int
 	errs    []*Error
 	stopped *Error // a bound was passed
+}
+
+// anchor is a value that aliases stand for, as it was read where it stands.
+type anchor struct {
+	value *Node // nil while it is read
+	nodes int   // that it is made of
 }
 
 func (b *builder) refuse(t *token.Token, format string, args ...any) {
@@ -167,11 +172,16 @@ func (b *builder) node(n ast.Node, depth int) *Node {
 	}
 	switch n := n.(type) {
 	case *ast.AnchorNode:
-		b.anchors[n.Name.GetToken().Value] = n
+		name, before := n.Name.GetToken().Value, b.nodes
 		if n.Value == nil {
+			delete(b.anchors, name)
 			return made
 		}
-		return b.node(n.Value, depth)
+		a := &anchor{}
+		b.anchors[name] = a
+		a.value = b.node(n.Value, depth)
+		a.nodes = b.nodes - before
+		return a.value
 	case *ast.AliasNode:
 		return b.alias(n, depth)
 	case *ast.TagNode:
@@ -233,19 +243,35 @@ func scalar(n ast.Node) (kind Kind, text string, known bool) {
 func (b *builder) alias(n *ast.AliasNode, depth int) *Node {
 	made := &Node{Place: placeOf(n.GetToken())}
 	name := n.Value.GetToken().Value
-	anchor := b.anchors[name]
+	a, known := b.anchors[name]
 	switch {
-	case anchor == nil || anchor.Value == nil:
+	case !known:
 		b.refuse(n.Value.GetToken(), "no anchor &%s stands before this alias", name)
 		return made
-	case slices.Contains(b.open, name):
+	case a.value == nil:
 		b.refuse(n.Value.GetToken(), "the alias *%s is a part of its own anchor", name)
 		return made
 	}
-	b.open = append(b.open, name)
-	made = b.node(anchor.Value, depth)
-	b.open = b.open[:len(b.open)-1]
-	return made
+	if b.nodes += a.nodes; b.nodes > maxNodes {
+		b.stop(n.GetToken(), "aliases make more than %d values of this text", maxNodes)
+		return made
+	}
+	if deepest := depth + a.value.height(); deepest > maxDepth {
+		b.stop(n.GetToken(), "%d lists and mappings in each other: must be at most %d", deepest, maxDepth)
+	}
+	return a.value
+}
+
+// height returns how many lists and mappings lie in each other below a node.
+func (n *Node) height() int {
+	most := 0
+	for _, item := range n.Items {
+		most = max(most, 1+item.height())
+	}
+	for _, f := range n.Fields {
+		most = max(most, 1+f.Value.height())
+	}
+	return most
 }
 
 // fields adds the fields of a mapping: its own, and then what is merged into it.

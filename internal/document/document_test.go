@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,4 +269,23 @@ func same(got, want any) bool {
 		return err == nil && f == w
 	}
 	return got == want
+}
+
+// TestAliasStandsForWhatItsAnchorWas: an anchor of the same name behind it changes nothing.
+func TestAliasStandsForWhatItsAnchorWas(t *testing.T) {
+	root, errs := Parse([]byte("- &b one\n- &a [*b]\n- &b two\n- *a\n- *b\n- &c [&d x]\n- &d y\n- *c\n- *d\n"))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	var got []string
+	for _, i := range []int{3, 4, 7, 8} {
+		n := root.Items[i]
+		if n.Kind == List {
+			n = n.Items[0]
+		}
+		got = append(got, n.Text)
+	}
+	if want := []string{"one", "two", "x", "y"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
