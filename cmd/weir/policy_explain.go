@@ -58,7 +58,7 @@ func (c *policyCommand) explain(ctx context.Context, s *streams, at time.Time) e
 
 // request is what the flags say of it.
 func (c *policyCommand) request() (policy.Request, error) {
-	r := policy.Request{Method: c.Method, Host: c.Host, Path: c.Path, Attributes: policy.Attributes{}}
+	r := policy.Request{Method: c.Method, Host: c.Host, Path: withoutQuery(c.Path), Attributes: policy.Attributes{}}
 	for _, text := range c.Attr {
 		name, value, has := strings.Cut(text, "=")
 		if !has || name == "" {

@@ -196,7 +196,7 @@ func (p *policyReplay) of(e trace.Event) policy.Request {
 		return r
 	}
 	fields := trace.SplitFields(e.Key)
-	r := policy.Request{Method: fields[0], Path: fields[1], Attributes: policy.Attributes{}}
+	r := policy.Request{Method: fields[0], Path: withoutQuery(fields[1]), Attributes: policy.Attributes{}}
 	if p.host > 0 {
 		r.Host = fields[p.host]
 	}
@@ -207,6 +207,12 @@ func (p *policyReplay) of(e trace.Event) policy.Request {
 	}
 	p.request[e.KeyIndex] = r
 	return r
+}
+
+// withoutQuery returns the path of a request target.
+func withoutQuery(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path
 }
 
 func (p *policyReplay) decide(ctx context.Context, e trace.Event) error {

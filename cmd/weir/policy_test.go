@@ -87,6 +87,14 @@ func TestPolicyExplainSaysWhatApplies(t *testing.T) {
 	if got.status != exitOK {
 		t.Errorf("%+v", got)
 	}
+	at[len(at)-1] = "/api/orders?page=2" // a query is no part of the path
+	if got := start(append(at, "--attr", "org=acme")...); !strings.Contains(got.out, "rule api: applies, by /api/") {
+		t.Error(got.out)
+	}
+	login := policyFile(t, "version: 1\nrules: [{id: login, limit: \"gcra:1/1s\", match: {endpoints: [\"/login\"]}}]\n")
+	if got := start("policy", "explain", login, "--path", "/login?next=%2F"); !strings.Contains(got.out, "rule login: applies") {
+		t.Error(got.out)
+	}
 	if got := start(append(at, "--attr", "org=initech")...); !strings.Contains(got.out, "gcra:2000/1m, from override") {
 		t.Error(got.out)
 	}
