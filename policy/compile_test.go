@@ -239,6 +239,27 @@ func TestColocateIsTheHashTagAndPartOfTheKey(t *testing.T) {
 	}
 }
 
+func TestSharedKeyLiesWithTheRulesThatItIsColocatedWith(t *testing.T) {
+	c := compile(t, one(
+		Rule{ID: "user", Key: []string{"api_key", "user"}, Colocate: "org", OnMissing: ShareMissing, Limit: specOf("gcra:1/1s")},
+		Rule{ID: "plain", Key: []string{"api_key", "user"}, OnMissing: ShareMissing, Limit: specOf("gcra:1/1s")},
+	))
+	var p Plan
+	for _, test := range []struct {
+		request Request
+		want    string
+	}{
+		{of("org", "acme", "api_key", "k"), "user=gcra:1/1s from rule for {org=acme}&missing x1; plain=gcra:1/1s from rule for missing x1"},
+		{of("org", "acme"), "user=gcra:1/1s from rule for {org=acme}&missing x1; plain=gcra:1/1s from rule for missing x1"},
+		{of("user", "u"), "user=gcra:1/1s from rule for missing x1; plain=gcra:1/1s from rule for missing x1"},
+	} {
+		c.Resolve(&p, test.request, 1)
+		if got := line(&p); got != test.want {
+			t.Errorf("got %s\nwant %s", got, test.want)
+		}
+	}
+}
+
 func TestVersionIsADigestOfThePolicy(t *testing.T) {
 	first, again := compile(t, example()).Version(), compile(t, example()).Version()
 	changed := example()

@@ -64,7 +64,7 @@ var table = []structInfo{
 		{name: "limits", about: "Several limits by name, which all have to admit a request.", some: true},
 		{name: "endpoints", about: "Limits by endpoint pattern. The most specific pattern that matches a request counts; a request that none matches does not meet the rule. `match.endpoints` must be absent.", some: true},
 		{name: "cost", about: "What a request costs.", usual: "1 unit"},
-		{name: "on_missing", about: "What to do with a request without one of the `key` attributes: the rule does not apply (`skip`), the request is denied (`deny`), or all such requests have one key (`shared`).", usual: "`skip`", choices: []string{string(SkipMissing), string(DenyMissing), string(ShareMissing)}},
+		{name: "on_missing", about: "What to do with a request without one of the `key` attributes: the rule does not apply (`skip`), the request is denied (`deny`), or all such requests have one key (`shared`), with `colocate` one for each value of that attribute.", usual: "`skip`", choices: []string{string(SkipMissing), string(DenyMissing), string(ShareMissing)}},
 		{name: "on_failure", about: "What to answer when the store cannot: `closed` denies, `open` admits without counting, `local` asks a decider of the process. Of several rules the strictest counts: `closed`, `local`, `open`.", usual: "of the enforcer", choices: []string{string(FailClosed), string(FailOpen), string(FailLocal)}},
 		{name: "mode", about: "`enforce` decides. `shadow` decides and reports, and never changes an answer. `off` is as if the rule were absent. `enforce 10%` enforces for 10 of 100 keys, chosen by their hash, and shadows for the others.", usual: "`enforce`", pattern: modePattern},
 		{name: "active", about: "The time in which the rule counts.", usual: "always"},

@@ -8,6 +8,7 @@ package policy
 //	{org=acme}&user=42     colocate: org
 //	all                    no attribute
 //	missing                an attribute is missing, and the rule has ShareMissing
+//	{org=acme}&missing     the same with colocate: org, which lies where the others lie
 const (
 	keyOfAll     = "all"
 	keyOfMissing = "missing"
@@ -39,9 +40,15 @@ func (c *Compiled) makeKey(s *resolution, k *key) (text string, missing bool) {
 		b = c.appendPair(b, s, k.colocate)
 		b = append(b, '}')
 	}
+	tag := len(b)
 	for _, number := range k.attributes {
 		if !s.values[number].set {
-			return keyOfMissing, true
+			if k.colocate < 0 {
+				return keyOfMissing, true
+			}
+			b = append(b[:tag], "&"+keyOfMissing...)
+			s.text = b
+			return string(b), true
 		}
 		if len(b) > 0 {
 			b = append(b, '&')
