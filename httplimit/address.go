@@ -61,12 +61,9 @@ func NewClientAddress(o *AddressOptions) (*ClientAddress, error) {
 		header:    http.CanonicalHeaderKey(o.Header),
 		ipv6:      o.IPv6Prefix,
 	}
-	for i, text := range o.Trusted {
-		prefix, err := parsePrefix(text)
-		if err != nil {
-			return nil, refuse(fmt.Sprintf("AddressOptions.Trusted[%d]", i), fmt.Sprintf("%q", text), "an address or a CIDR prefix")
-		}
-		c.trusted = append(c.trusted, prefix)
+	var err error
+	if c.trusted, err = parsePrefixes("AddressOptions.Trusted", o.Trusted); err != nil {
+		return nil, err
 	}
 	if o.Header != "" && len(c.trusted) == 0 && !o.TrustUnixSocket {
 		return nil, refuse("AddressOptions.Header", fmt.Sprintf("%q", o.Header), `"" where nobody is trusted`)
@@ -91,24 +88,47 @@ func refuse(field, value, allowed string) error {
 	return fmt.Errorf("httplimit: %s is %s; allowed: %s", field, value, allowed)
 }
 
+// parsePrefixes reads addresses and CIDR prefixes; field is their name in an error.
+func parsePrefixes(field string, texts []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		var ok bool
+		if prefixes[i], ok = parsePrefix(text); !ok {
+			return nil, refuse(fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%q", text),
+				"an address or a CIDR prefix; 96 bits or more of IPv4 written as IPv6")
+		}
+	}
+	return prefixes, nil
+}
+
 // parsePrefix reads an address or a prefix. An IPv4 prefix written as IPv6 is an IPv4
 // prefix, since the addresses are.
-func parsePrefix(text string) (netip.Prefix, error) {
+func parsePrefix(text string) (prefix netip.Prefix, ok bool) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		addr, err := netip.ParseAddr(text)
 		if err != nil || addr.Zone() != "" {
-			return netip.Prefix{}, fmt.Errorf("no address and no prefix")
+			return netip.Prefix{}, false
 		}
 		prefix = netip.PrefixFrom(addr, addr.BitLen())
 	}
 	if addr := prefix.Addr(); addr.Is4In6() {
 		if prefix.Bits() < 96 {
-			return netip.Prefix{}, fmt.Errorf("a prefix of addresses that are IPv4 must be 96 bits or longer")
+			return netip.Prefix{}, false
 		}
 		prefix = netip.PrefixFrom(addr.Unmap(), prefix.Bits()-96)
 	}
-	return prefix.Masked(), nil
+	return prefix.Masked(), true
+}
+
+// contains reports whether an address is in one of the prefixes.
+func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
+	for _, prefix := range prefixes {
+		if prefix.Contains(addr) {
+			return true
+		}
+	}
+	return false
 }
 
 // defaultAddress trusts nobody.
@@ -123,19 +143,12 @@ func RemoteAddress(r *http.Request) (string, bool) { return defaultAddress.Key(r
 // absent where Find finds nothing. An IPv4 client without a proxy costs no allocation,
 // any other one.
 func (c *ClientAddress) Key(r *http.Request) (string, bool) {
-	host, peer, ok := peerOf(r.RemoteAddr)
-	if ok && !c.isTrusted(peer) {
-		if peer.Is4() && !strings.Contains(host, ":") {
-			return host, true // as it stands in RemoteAddr
-		}
-		return c.text(peer), true
-	}
-	if !ok && !c.trustsSocket(r.RemoteAddr) {
-		return "", false
-	}
-	client, ok := c.behind(r.Header)
+	client, text, ok := c.find(r.RemoteAddr, r.Header)
 	if !ok {
 		return "", false
+	}
+	if client.Is4() && text != "" && !strings.Contains(text, ":") {
+		return text, true // as it stands in RemoteAddr
 	}
 	return c.text(client), true
 }
@@ -144,14 +157,21 @@ func (c *ClientAddress) Key(r *http.Request) (string, bool) {
 // where there is none; see ClientAddress. The address has no zone, and is IPv4 where
 // it can be; it is not cut to a prefix.
 func (c *ClientAddress) Find(remoteAddr string, h http.Header) (client netip.Addr, ok bool) {
-	_, peer, ok := peerOf(remoteAddr)
-	if ok && !c.isTrusted(peer) {
-		return peer, true
+	client, _, ok = c.find(remoteAddr, h)
+	return client, ok
+}
+
+// find is Find; text is what stands in remoteAddr where the client is the peer, else "".
+func (c *ClientAddress) find(remoteAddr string, h http.Header) (client netip.Addr, text string, ok bool) {
+	text, peer, ok := peerOf(remoteAddr)
+	if ok && !contains(c.trusted, peer) {
+		return peer, text, true
 	}
 	if !ok && !c.trustsSocket(remoteAddr) {
-		return netip.Addr{}, false
+		return netip.Addr{}, "", false
 	}
-	return c.behind(h)
+	client, ok = c.behind(h)
+	return client, "", ok
 }
 
 // text is the key of a client.
@@ -173,7 +193,7 @@ func (c *ClientAddress) behind(h http.Header) (client netip.Addr, ok bool) {
 		return parseNode(strings.Trim(lines[len(lines)-1], " \t"))
 	}
 	visit := func(hop netip.Addr) (more bool) {
-		if c.isTrusted(hop) {
+		if contains(c.trusted, hop) {
 			return true
 		}
 		client, ok = hop, hop.IsValid()
@@ -185,15 +205,6 @@ func (c *ClientAddress) behind(h http.Header) (client netip.Addr, ok bool) {
 		}
 	}
 	return client, ok
-}
-
-func (c *ClientAddress) isTrusted(addr netip.Addr) bool {
-	for _, prefix := range c.trusted {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
 }
 
 // trustsSocket reports whether a peer without an address may be believed: net/http

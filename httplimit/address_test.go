@@ -192,13 +192,13 @@ func TestAddressTrustsSocketsWhereTold(t *testing.T) {
 
 func TestAddressOptionsAreChecked(t *testing.T) {
 	for want, o := range map[string]*AddressOptions{
-		`AddressOptions.Trusted[1] is "10.0.0.0/33"`:     {Trusted: []string{"10.0.0.1", "10.0.0.0/33"}},
-		`AddressOptions.Trusted[0] is "::ffff:0:0/90"`:   {Trusted: []string{"::ffff:0:0/90"}},
-		`AddressOptions.Trusted[0] is "fe80::1%eth0"`:    {Trusted: []string{"fe80::1%eth0"}},
-		`AddressOptions.Trusted[0] is "proxy"`:           {Trusted: []string{"proxy"}},
-		`AddressOptions.Header is "X-Real-Ip"`:           {Header: "X-Real-Ip"},
-		`AddressOptions.IPv6Prefix is 129; allowed: 0 (`: {IPv6Prefix: 129},
-		`AddressOptions.IPv6Prefix is -1`:                {IPv6Prefix: -1},
+		`AddressOptions.Trusted[1] is "10.0.0.0/33"`:                        {Trusted: []string{"10.0.0.1", "10.0.0.0/33"}},
+		`is "::ffff:0:0/90"; allowed: an address or a CIDR prefix; 96 bits`: {Trusted: []string{"::ffff:0:0/90"}},
+		`AddressOptions.Trusted[0] is "fe80::1%eth0"`:                       {Trusted: []string{"fe80::1%eth0"}},
+		`AddressOptions.Trusted[0] is "proxy"`:                              {Trusted: []string{"proxy"}},
+		`AddressOptions.Header is "X-Real-Ip"`:                              {Header: "X-Real-Ip"},
+		`AddressOptions.IPv6Prefix is 129; allowed: 0 (`:                    {IPv6Prefix: 129},
+		`AddressOptions.IPv6Prefix is -1`:                                   {IPv6Prefix: -1},
 	} {
 		if _, err := NewClientAddress(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)

@@ -138,7 +138,7 @@ func cutQuoted(text string) (value, rest string, ok bool) {
 
 // isToken reports whether c may be in a token (RFC 9110).
 func isToken(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	return isLower(c) || isUpper(c) || isDigit(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
 // parseNode reads a hop: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] or
@@ -169,14 +169,14 @@ func isPort(text string) bool {
 	text = text[1:]
 	if name, isObfuscated := strings.CutPrefix(text, "_"); isObfuscated {
 		for i := range len(name) {
-			if c := name[i]; !isToken(c) {
+			if !isToken(name[i]) {
 				return false
 			}
 		}
 		return name != ""
 	}
 	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
+		if !isDigit(text[i]) {
 			return false
 		}
 	}

@@ -115,7 +115,7 @@ func (p *parser) value() (n int64, ok bool) {
 			p.rest = p.rest[2:]
 		}
 		return -1, ok
-	case c == '*' || isLower(c) || c >= 'A' && c <= 'Z':
+	case c == '*' || isLower(c) || isUpper(c):
 		p.while(func(c byte) bool { return isToken(c) || c == ':' || c == '/' })
 		return -1, true
 	}
@@ -161,6 +161,7 @@ func (p *parser) string() bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func isKeyByte(c byte) bool {
 	return isLower(c) || isDigit(c) || strings.IndexByte("_-.*", c) >= 0

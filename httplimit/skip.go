@@ -1,9 +1,6 @@
 package httplimit
 
-import (
-	"net/http"
-	"net/netip"
-)
+import "net/http"
 
 // IsPreflight reports whether a request is the one that a browser sends before a
 // request to another origin (CORS). As Options.Skip it keeps such requests from using
@@ -19,21 +16,13 @@ func SkipAddresses(c *ClientAddress, addresses ...string) (func(*http.Request) b
 	if c == nil {
 		c = defaultAddress
 	}
-	prefixes := make([]netip.Prefix, len(addresses))
-	for i, text := range addresses {
-		var err error
-		if prefixes[i], err = parsePrefix(text); err != nil {
-			return nil, refuse("address", text, "an address or a CIDR prefix")
-		}
+	prefixes, err := parsePrefixes("addresses", addresses)
+	if err != nil {
+		return nil, err
 	}
 	return func(r *http.Request) bool {
 		client, ok := c.Find(r.RemoteAddr, r.Header)
-		for _, prefix := range prefixes {
-			if ok && prefix.Contains(client) {
-				return true
-			}
-		}
-		return false
+		return ok && contains(prefixes, client)
 	}, nil
 }
 
