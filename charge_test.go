@@ -153,6 +153,18 @@ func TestObserversTellARefundFromATake(t *testing.T) {
 	}
 }
 
+func TestObserversSeeARefundWithoutAnInstant(t *testing.T) {
+	s, _ := onMock(t)
+	var seen seenVerbs
+	l := weir.Must(weir.New(s, weir.Must(weir.ParseLimit("l", "gcra:5/1s")), &weir.Options{Observer: &seen}))
+	if _, err := l.Refund(context.Background(), "a", 1, time.Time{}); !errors.Is(err, store.ErrInvalid) {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || seen[0] != algorithm.Refund {
+		t.Errorf("observed: %v, want one refund", seen)
+	}
+}
+
 func TestChargeOfAFailedStoreIsNotDenied(t *testing.T) {
 	s, _ := onMock(t)
 	down := store.Wrap(s, store.Hooks{

@@ -22,10 +22,11 @@ import (
 //
 // A refusal is a Decision. An error means that there is no decision, that
 // Decision.Allowed is false, and that nothing was charged unless the error
-// matches store.ErrOutcomeUnknown or is a *WaitError that says so. The errors are store.ErrInvalid for an empty
-// key or a cost below 0, store.ErrClosed, the error of a ctx that has ended, and
-// what the store returns. What is answered instead where a store fails is for
-// Options.OnFailure to say; such a Decision is Degraded.
+// matches store.ErrOutcomeUnknown or is a *WaitError that says so. A *DebtError and
+// a *WaitError come with the Decision that they are about. The errors are
+// store.ErrInvalid for an empty key or a cost below 0, store.ErrClosed, the error of a
+// ctx that has ended, and what the store returns. What is answered instead where a
+// store fails is for Options.OnFailure to say; such a Decision is Degraded.
 //
 // A Limiter is safe for concurrent use. Each verb but Wait costs one call to the
 // store; on store/memory it allocates nothing for the algorithms with a state of fixed
@@ -128,6 +129,7 @@ func (l *Limiter) Charge(ctx context.Context, key string, n int64) (d Decision, 
 func (l *Limiter) Refund(ctx context.Context, key string, n int64, at time.Time) (d Decision, err error) {
 	r := algorithm.Request{Cost: n, Verb: algorithm.Refund}
 	if r.At, err = takenAt(0, "at", at); err != nil {
+		l.observe(ctx, KindTake, key, r, &d, err, 0)
 		return d, err
 	}
 	err = l.ask(ctx, KindTake, key, r, &d)
@@ -170,11 +172,19 @@ func (l *Limiter) ask(ctx context.Context, kind Kind, key string, r algorithm.Re
 	}
 	start := time.Now()
 	err := l.decide(ctx, key, r, kind != KindPeek, d)
+	l.observe(ctx, kind, key, r, d, err, time.Since(start))
+	return err
+}
+
+// observe shows the Observer, where there is one, what came of a call.
+func (l *Limiter) observe(ctx context.Context, kind Kind, key string, r algorithm.Request, d *Decision, err error, took time.Duration) {
+	if l.observer == nil {
+		return
+	}
 	l.observer.Observe(ctx, Observation{
 		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost, Verb: r.Verb,
-		Allowed: d.Allowed, Decision: *d, Err: err, Took: time.Since(start),
+		Allowed: d.Allowed, Decision: *d, Err: err, Took: took,
 	})
-	return err
 }
 
 func (l *Limiter) decide(ctx context.Context, key string, r algorithm.Request, take bool, d *Decision) error {
@@ -221,9 +231,7 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	start := time.Now()
 	err := l.resetKey(ctx, key)
-	if l.observer != nil {
-		l.observer.Observe(ctx, Observation{Kind: KindReset, Limit: l.slot.Limit, Key: key, Err: err, Took: time.Since(start)})
-	}
+	l.observe(ctx, KindReset, key, algorithm.Request{}, &Decision{}, err, time.Since(start))
 	return err
 }
 

@@ -67,10 +67,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) (Decision, err
 	}
 	start := time.Now()
 	d, err := l.wait(ctx, key, n)
-	l.observer.Observe(ctx, Observation{
-		Kind: KindWait, Limit: l.slot.Limit, Key: key, Cost: n,
-		Allowed: d.Allowed, Decision: d, Err: err, Took: time.Since(start),
-	})
+	l.observe(ctx, KindWait, key, algorithm.Request{Cost: n}, &d, err, time.Since(start))
 	return d, err
 }
 
