@@ -90,8 +90,8 @@ type Ask struct {
 	// MaxDelay bounds the Delay of a leaky bucket: see algorithm.Request.
 	MaxDelay time.Duration
 	// Verb is what is done with the Cost: the zero Verb takes it where the limit
-	// admits it. The others are for an algorithm that is an algorithm.Charger, as those
-	// of this project are, and not for Wait.
+	// admits it. The others are for an algorithm that is an algorithm.Charger, as all
+	// algorithms of this project are, and not for Wait.
 	Verb algorithm.Verb
 	// At is, of a refund, when the Cost was taken: Decision.At. The others have none.
 	At time.Time
@@ -105,7 +105,8 @@ type Ask struct {
 type Decider interface {
 	// Take asks all limits for their cost, all or nothing, at one instant. A
 	// refusal is a Result; an error means that there is no decision, and that
-	// Result.Allowed is false.
+	// Result.Allowed is false. Only the refusal of a charge is both: a *DebtError
+	// and the Result.
 	Take(ctx context.Context, asks ...Ask) (Result, error)
 	// Peek returns what Take would answer now, and changes nothing.
 	Peek(ctx context.Context, asks ...Ask) (Result, error)

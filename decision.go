@@ -22,9 +22,9 @@ type Decision struct {
 	// Remaining is the largest cost that would be admitted right after this
 	// decision, from 0 to Limit.
 	Remaining int64
-	// Debt is how many units more than Limit count, rounded up: so many must be
-	// regained, or given back, before Remaining rises above 0. A charge leaves one, a
-	// lower limit, and a clock that goes back.
+	// Debt is the number of units that count above Limit, rounded up. Remaining rises
+	// above 0 only after these units are regained or given back. A charge, a lower
+	// limit, and a clock that goes back leave a debt.
 	Debt int64
 	// RetryAfter is 0 when allowed. When denied it is the shortest wait after
 	// which the same request is admitted if nobody else asks, to the

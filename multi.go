@@ -21,8 +21,10 @@ import (
 //
 // A refusal is a Result. An error means that there is no decision, that
 // Result.Allowed is false, and that nothing was charged unless the error matches
-// store.ErrOutcomeUnknown or is a *WaitError that says so. The errors are store.ErrInvalid for no asks, more than
-// store.MaxOps, and an Ask without a key, a limit's name or algorithm, or a cost;
+// store.ErrOutcomeUnknown or is a *WaitError that says so. A *DebtError, and a
+// *WaitError of a limit that was asked, come with the Result that they are about.
+// The errors are store.ErrInvalid for no asks, more than store.MaxOps, and an Ask
+// without a key, a limit's name or algorithm, or a cost;
 // store.ErrDuplicateSlot where two asks are for the same key and limit;
 // store.ErrCrossNode where a cluster keeps the keys on different nodes;
 // store.ErrClosed; the error of a ctx that has ended; and what the store returns.
