@@ -24,8 +24,9 @@ import (
 //     is its own wait: Retry-After is never before it. Where the store has failed and
 //     nothing was counted, RateLimit is left out.
 //
-// The fields are added to those that are there, so that several Middleware may each
-// tell their limits. A browser shows them to a page of another origin only where
+// RateLimit-Policy and RateLimit are added to fields that are there already, so that
+// several Middleware may each tell their limits; the other headers are replaced. A
+// browser shows them to a page of another origin only where
 // Access-Control-Expose-Headers names them; see ExposedHeaders.
 type Headers struct {
 	// Style is the version of the standard.

@@ -39,8 +39,10 @@ type TransportOptions struct {
 // An answer with status 429 or 503 and Retry-After, and one whose RateLimit says that
 // nothing is left, makes later requests for the same key wait until that time is over;
 // where there are both, Retry-After counts. An answer that says neither changes
-// nothing, and neither does the RateLimit of one from a cache, which has an Age. A pause is at most 24 h. Pauses count on the clock of this process; a
-// Retry-After that is a date is compared with the Date of the answer, where it has one.
+// nothing, and neither does the RateLimit of an answer from a cache, which has an Age.
+// A pause is at most 24 h. Pauses count on the clock of this process; a Retry-After
+// that is a date is compared with the Date of the answer, where it has one. At most
+// 10,000 pauses are kept; above that, the one that ends first is dropped.
 type Transport struct {
 	base    http.RoundTripper
 	limiter *weir.Limiter
