@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -304,9 +303,7 @@ func (side *policySide) finish() {
 }
 
 func (p *policyReplay) writeJSON(w io.Writer, source report.Source) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(struct {
+	return report.WriteJSON(w, struct {
 		report.Source
 		Policies []*policySide `json:"policies"`
 	}{source, p.sides})
@@ -315,7 +312,7 @@ func (p *policyReplay) writeJSON(w io.Writer, source report.Source) error {
 // writeText writes the report: what came of the requests, and what each limit did.
 func (p *policyReplay) writeText(w io.Writer, source report.Source) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s: %s", source.Trace, source.Format, counted(int(source.Lines), "line", "lines"))
+	fmt.Fprintf(&text, "%s, %s: %s", report.Quoted(source.Trace), source.Format, counted(int(source.Lines), "line", "lines"))
 	if source.Bad > 0 {
 		fmt.Fprintf(&text, ", of which %d cannot be used", source.Bad)
 	}
@@ -324,7 +321,7 @@ func (p *policyReplay) writeText(w io.Writer, source report.Source) error {
 		fmt.Fprintf(&text, "%s\n", source.Misfit)
 	}
 	for i, side := range p.sides {
-		fmt.Fprintf(&text, "\npolicy %s, version %s\n", side.File, side.Version)
+		fmt.Fprintf(&text, "\npolicy %s, version %s\n", report.Quoted(side.File), side.Version)
 		fmt.Fprintf(&text, "allowed %d, denied %d, of which %d by a list; %d exempt, %d met no rule\n",
 			side.Allowed, side.Denied, side.Listed, side.Exempt, side.Unmatched)
 		if i > 0 {
@@ -332,7 +329,7 @@ func (p *policyReplay) writeText(w io.Writer, source report.Source) error {
 		}
 		side.writeRules(&text, i > 0)
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, report.Visible(text.String()))
 	return err
 }
 
@@ -356,7 +353,7 @@ func (side *policySide) writeRules(text *strings.Builder, compared bool) {
 	_ = rows.Flush() // into memory
 	for _, r := range side.Rules {
 		for _, k := range r.Most {
-			fmt.Fprintf(text, "most denied by %s: %s, %d of %d\n", r.Limit, k.Key, k.Denied, k.Requests)
+			fmt.Fprintf(text, "most denied by %s: %s, %d of %d\n", r.Limit, report.Quoted(k.Key), k.Denied, k.Requests)
 		}
 	}
 }

@@ -106,6 +106,20 @@ func TestReplayOfAPolicyReadsTheHost(t *testing.T) {
 	}
 }
 
+// TestReplayOfAPolicyShowsWhatStrangersSent: a log holds it, and a terminal would act on it.
+func TestReplayOfAPolicyShowsWhatStrangersSent(t *testing.T) {
+	name := policyFile(t, "version: 1\nrules: [{id: r, key: [user], limit: \"gcra:1/1h\"}]\n")
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	write(t, log, strings.Repeat(`{"at_us":1000000,"user":"<a>\u001b[31m\nx\u202e"}`+"\n", 2))
+	got := start("replay", "--policy", name, "--attr", "user=user", log)
+	if want := `most denied by r: "user=<a>\x1b[31m\nx\u202e", 1 of 2` + "\n"; got.status != exitOK || !strings.HasSuffix(got.out, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	if got := start("replay", "--policy", name, "--attr", "user=user", "--json", "-", log); !strings.Contains(got.out, `"key": "user=<a>\u001b[31m\nx`) {
+		t.Error(got.out)
+	}
+}
+
 func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
 	name, log := policyFile(t, replayedPolicy), accessLog(t)
 	bad := policyFile(t, "version: 2\n")
