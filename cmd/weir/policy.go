@@ -68,6 +68,9 @@ func (c *policyCommand) Run(ctx context.Context, s *streams) error {
 			return usageError{fmt.Errorf("%s does not go with %s: must be left out", flag, c.Action)}
 		}
 	}
+	if err := checkStandardInput(c.Files); err != nil {
+		return err
+	}
 	at, err := c.instant()
 	if err != nil {
 		return err

@@ -82,6 +82,9 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 	if c.Store != memoryURL {
 		return usageError{fmt.Errorf("--store: %q does not go with --policy: must be %s", guarded(c.Store), memoryURL)}
 	}
+	if err := checkStandardInput(slices.Concat(c.Policy, c.Trace)); err != nil {
+		return err
+	}
 	p := &policyReplay{clock: &traceClock{}, request: map[int]policy.Request{}, names: []string{"", "", "ip"}}
 	if err := p.fields(&c.traceFlags, c.Attr); err != nil {
 		return err

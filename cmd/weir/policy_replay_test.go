@@ -138,6 +138,8 @@ func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
 		{[]string{"replay", "--policy", name, "--attr", "path=a", "--attr", "path=b", log}, "--attr: path was given twice"},
 		{[]string{"replay", "--limit", "gcra:1/1s", "--attr", "user=a", log}, "--attr is for --policy"},
 		{[]string{"replay", "--policy", name, "--attr", "user=nothing", log}, `--attr: a combined trace has no "nothing"`},
+		{[]string{"replay", "--policy", "-", "-"}, "- was given more than once"},
+		{[]string{"compare", "--policy", "-", "--policy", "-", log}, "- was given more than once"},
 		{[]string{"replay", "--policy", bad, log}, "line 1, column 10: version"},
 		{[]string{"replay", "--policy", name + "x", log}, "no such file"},
 	} {

@@ -239,6 +239,8 @@ func TestPolicyRefusesWrongUsage(t *testing.T) {
 		{[]string{"check"}, "the file is missing"},
 		{[]string{"explain"}, "0 files to explain: must be one"},
 		{[]string{"diff", name}, "1 files to compare: must be two"},
+		{[]string{"diff", "-", "-"}, "- was given more than once"},
+		{[]string{"check", "-", name, "-"}, "- was given more than once"},
 		{[]string{"schema", name}, "FILE does not go with schema: must be left out"},
 		{[]string{"diff", name, name, "--strict"}, "--strict does not go with diff"},
 		{[]string{"check", name, "--at", "today"}, `--at: "today" is not allowed: must be RFC 3339`},

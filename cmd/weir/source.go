@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // source is the trace as it is read. A read ends when the context does, also
@@ -42,6 +43,15 @@ func openSource(ctx context.Context, name string, in io.Reader) (*source, error)
 		writer.CloseWithError(err) // nil is the end
 	}()
 	return src, nil
+}
+
+// checkStandardInput refuses names of which several are standard input: it can be read once.
+func checkStandardInput(names []string) error {
+	first := slices.Index(names, "-")
+	if first >= 0 && slices.Contains(names[first+1:], "-") {
+		return usageError{errors.New("- was given more than once: standard input can be read once")}
+	}
+	return nil
 }
 
 // openPatiently opens a file. A pipe is opened when somebody writes to it, which may never
