@@ -17,7 +17,7 @@ type simCommand struct {
 	Scenario string         `arg:"optional" help:"The scenario: the name of a built-in one, a file, or - for standard input."`
 	List     bool           `help:"List the built-in scenarios with what each shows, and run none."`
 	Print    bool           `help:"Print the scenario as it would be run, and run none: to start one of your own from."`
-	Limit    []string       `sep:"none" placeholder:"SPEC" help:"A limit in place of those of the scenario; give the flag once for each limit to compare."`
+	Limit    []string       `placeholder:"SPEC" help:"A limit in place of those of the scenario; give the flag once for each limit to compare."`
 	Seed     *uint64        `placeholder:"N" help:"The seed, in place of that of the scenario."`
 	Duration *time.Duration `placeholder:"D" help:"How long requests come, in place of what the scenario says."`
 	Seeds    *int           `placeholder:"N" help:"Explore: run with so many seeds until one fails. Without a scenario each seed makes one up."`
