@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,10 +45,14 @@ func TestScriptOfSomebodyElseEndsAndAllGoesOn(t *testing.T) {
 		busy.Go(func() { _, _ = e.server.Try("EVAL", "while true do end", "0") })
 		one := []store.Op{op("user", "", longest("gcra", 5), 1)}
 		var err error
+		least := int64(4)
 		servertest.Await(t, "a call that the script holds up", func() bool {
 			ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 			defer cancel()
-			_, _, err = s.Apply(ctx, one)
+			var committed bool
+			if _, committed, err = s.Apply(ctx, one); committed { // before the script has begun
+				least--
+			}
 			return err != nil
 		})
 		wantKind(t, "before the threshold", err, "unknown")
@@ -60,9 +65,8 @@ func TestScriptOfSomebodyElseEndsAndAllGoesOn(t *testing.T) {
 		e.server.Do("SCRIPT", "KILL")
 		busy.Wait()
 		succeedPeek(t, s, one)
-		left := remaining(t, s, one[0].Slot)
-		if left < 0 || left > 4 {
-			t.Errorf("%d left after the script", left)
+		if left := remaining(t, s, one[0].Slot); left > least || left < max(0, least-1) {
+			t.Errorf("%d left after the script, want %d, or one less", left, least)
 		}
 	})
 }
@@ -150,16 +154,13 @@ func TestServerWithoutScriptLoad(t *testing.T) {
 		e.server.Restart() // and has lost scripts and data
 		ops := []store.Op{op("user", "", longest("gcra", 5), 1)}
 		_, _, err := s.Apply(context.Background(), ops)
-		if got := kind(err); got != "none" && got != "unknown" && got != "unavailable" {
+		want, known := map[string][]int64{"none": {4}, "unknown": {4, 5}, "unavailable": {5}}[kind(err)]
+		if !known {
 			t.Errorf("after a restart: %v", err)
 		}
 		succeedPeek(t, s, ops)
-		want := int64(5)
-		if err == nil {
-			want = 4
-		}
-		if left := remaining(t, s, ops[0].Slot); left != want && left != 4 {
-			t.Errorf("%d left, want %d", left, want)
+		if left := remaining(t, s, ops[0].Slot); !slices.Contains(want, left) {
+			t.Errorf("%d left after %v, want one of %d", left, err, want)
 		}
 		e.server.Do("FLUSHALL")
 		admitted(t, "again", s, 4)
