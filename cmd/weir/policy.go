@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/policy"
 )
 
@@ -163,19 +164,14 @@ func (c *policyCommand) check(ctx context.Context, s *streams, at time.Time) err
 		findings += n
 	}
 	switch {
-	case bad > 0:
-		return inputError{fmt.Errorf("%s cannot be used", counted(bad, "policy", "policies"))}
+	case bad == 1:
+		return inputError{errors.New("1 policy cannot be used")}
+	case bad > 1:
+		return inputError{fmt.Errorf("%d policies cannot be used", bad)}
 	case findings > 0 && c.Strict:
-		return answerError{errors.New(counted(findings, "finding", "findings"))}
+		return answerError{errors.New(report.Count(int64(findings), "finding"))}
 	}
 	return nil
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", many)
 }
 
 // readingError says that a file that was named is not there.
@@ -218,6 +214,6 @@ func (c *policyCommand) showFindings(w io.Writer, name string, file *policy.File
 		}
 	}
 	_, err = fmt.Fprintf(w, "%s: version %s, %s, %s, %s\n", name, file.Compiled.Version(),
-		counted(len(file.Policy.Rules), "rule", "rules"), counted(len(file.Policy.Tiers), "tier", "tiers"), counted(n, "finding", "findings"))
+		report.Count(int64(len(file.Policy.Rules)), "rule"), report.Count(int64(len(file.Policy.Tiers)), "tier"), report.Count(int64(n), "finding"))
 	return n, err
 }

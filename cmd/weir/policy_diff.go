@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/policy"
 )
 
@@ -39,7 +40,7 @@ func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 		}
 	}
 	if len(changes) > 0 {
-		return answerError{fmt.Errorf("the policies differ: %s", counted(len(changes), "change", "changes"))}
+		return answerError{fmt.Errorf("the policies differ: %s", report.Count(int64(len(changes)), "change"))}
 	}
 	return nil
 }

@@ -315,7 +315,7 @@ func (p *policyReplay) writeJSON(w io.Writer, source report.Source) error {
 // writeText writes the report: what came of the requests, and what each limit did.
 func (p *policyReplay) writeText(w io.Writer, source report.Source) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s: %s", report.Quoted(source.Trace), source.Format, counted(int(source.Lines), "line", "lines"))
+	fmt.Fprintf(&text, "%s, %s: %s", report.Quoted(source.Trace), source.Format, report.Count(source.Lines, "line"))
 	if source.Bad > 0 {
 		fmt.Fprintf(&text, ", of which %d cannot be used", source.Bad)
 	}
