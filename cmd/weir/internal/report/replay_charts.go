@@ -73,7 +73,7 @@ func (r *Comparison) deniedThroughTime() *chart.Chart {
 
 // deniedBars are bars of what was denied and what was admitted.
 func deniedBars() *chart.Bars {
-	return &chart.Bars{Unit: "requests", Series: []chart.Part{{Name: "denied", Colour: chart.Vermilion}, {Name: "admitted", Colour: chart.Blue}}}
+	return &chart.Bars{Series: []chart.Part{{Name: "denied", Colour: chart.Vermilion}, {Name: "admitted", Colour: chart.Blue}}}
 }
 
 // deniedChart is the keys that were denied most.

@@ -63,7 +63,7 @@ func (s *Simulation) figures() []section {
 
 // outcomes is what became of the requests of each result.
 func outcomes(results []*result.Result) *chart.Chart {
-	bars := &chart.Bars{Unit: "requests", Series: []chart.Part{
+	bars := &chart.Bars{Series: []chart.Part{
 		{Name: "admitted", Colour: chart.Blue}, {Name: "never admitted", Colour: chart.Vermilion}, {Name: "not over at the end", Colour: chart.Soft},
 	}}
 	var text []string
@@ -81,7 +81,6 @@ func outcomes(results []*result.Result) *chart.Chart {
 // worstWindows compares the worst window of each limit with the limit.
 func worstWindows(limits []limitOf) *chart.Chart {
 	bars := &chart.Bars{
-		Unit: "units",
 		Series: []chart.Part{
 			{Name: "up to the limit", Colour: chart.Blue}, {Name: "what the algorithm allows above it", Colour: chart.Orange}, {Name: "over-admitted", Colour: chart.Vermilion},
 		},
@@ -218,7 +217,7 @@ func waiting(results []*result.Result) *chart.Chart {
 
 // busiest is what the busiest clients asked for and got.
 func busiest(r *result.Result) *chart.Chart {
-	bars := &chart.Bars{Unit: "units", Series: []chart.Part{{Name: "admitted", Colour: chart.Blue}, {Name: "not admitted", Colour: chart.Soft}}}
+	bars := &chart.Bars{Series: []chart.Part{{Name: "admitted", Colour: chart.Blue}, {Name: "not admitted", Colour: chart.Soft}}}
 	for _, c := range r.Fairness.Top {
 		bars.Rows = append(bars.Rows, chart.Row{
 			Name: Quoted(c.Key), Values: floats(c.AdmittedUnits, max(c.OfferedUnits-c.AdmittedUnits, 0)),

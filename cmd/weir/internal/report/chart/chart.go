@@ -77,7 +77,6 @@ type Mark struct {
 
 // Bars are rows of bars that lie, each with its numbers.
 type Bars struct {
-	Unit   string
 	Series []Part
 	Marks  []Part // upright lines in each row
 	Rows   []Row
