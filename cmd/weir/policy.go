@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -155,7 +154,7 @@ func (c *policyCommand) check(ctx context.Context, s *streams, at time.Time) err
 			}
 			continue
 		case err != nil:
-			return readingError(err)
+			return err
 		}
 		n, err := c.showFindings(s.out, name, file, at)
 		if err != nil {
@@ -172,14 +171,6 @@ func (c *policyCommand) check(ctx context.Context, s *streams, at time.Time) err
 		return answerError{errors.New(report.Count(int64(findings), "finding"))}
 	}
 	return nil
-}
-
-// readingError says that a file that was named is not there.
-func readingError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return inputError{err}
-	}
-	return err
 }
 
 // showMistakes writes a line for each error, as compilers do.

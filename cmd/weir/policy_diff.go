@@ -21,7 +21,7 @@ func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 	for i, name := range c.Files {
 		file, err := loadPolicy(ctx, name, s.in, nil)
 		if err != nil {
-			return readingError(err)
+			return err
 		}
 		hideSecrets(&file.Policy)
 		if fields[i], orders[i], err = flatten(&file.Policy); err != nil {

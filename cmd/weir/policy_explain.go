@@ -28,7 +28,7 @@ func (c *policyCommand) explain(ctx context.Context, s *streams, at time.Time) e
 	}
 	file, err := loadPolicy(ctx, c.Files[0], s.in, opts)
 	if err != nil {
-		return readingError(err)
+		return err
 	}
 	if on != nil && c.SecretKey == "" && hasSecret(&file.Policy) {
 		return usageError{errors.New("--secret-key is missing: the keys on the server are made with it, since the policy has secret attributes")}

@@ -173,7 +173,7 @@ type openSide struct {
 func (p *policyReplay) open(ctx context.Context, s *streams, name string) (*openSide, error) {
 	file, err := loadPolicy(ctx, name, s.in, nil)
 	if err != nil {
-		return nil, readingError(err)
+		return nil, err
 	}
 	states, err := memorystore.New(&memorystore.Options{Clock: p.clock})
 	if err != nil {
