@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/scenario"
@@ -37,7 +38,7 @@ type answerError struct{ error }
 func (e answerError) Unwrap() error { return e.error }
 
 func misuse(errs io.Writer, err error) int {
-	fmt.Fprintf(errs, "weir: %v\nTry 'weir --help' or 'weir COMMAND --help'.\n", err)
+	fmt.Fprintf(errs, "weir: %s\nTry 'weir --help' or 'weir COMMAND --help'.\n", report.Visible(err.Error()))
 	return exitUsage
 }
 
@@ -55,7 +56,7 @@ func fail(errs io.Writer, err error) int {
 		err = left
 	}
 	// A line for each of several errors that were joined.
-	fmt.Fprintf(errs, "weir: %s\n", strings.ReplaceAll(err.Error(), "\n", "\nweir: "))
+	fmt.Fprintf(errs, "weir: %s\n", strings.ReplaceAll(report.Visible(err.Error()), "\n", "\nweir: "))
 	return statusOf(err)
 }
 

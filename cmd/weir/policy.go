@@ -182,7 +182,8 @@ func showMistakes(w io.Writer, invalid *policy.InvalidError) error {
 		}
 		plain := *e
 		plain.Line, plain.Column = 0, 0
-		if _, err := fmt.Fprintf(w, "%s:%d:%d: %v\n", invalid.File, e.Line, e.Column, &plain); err != nil {
+		text := fmt.Sprintf("%s:%d:%d: %v\n", invalid.File, e.Line, e.Column, &plain)
+		if _, err := io.WriteString(w, report.Visible(text)); err != nil {
 			return err
 		}
 	}
@@ -200,7 +201,8 @@ func (c *policyCommand) showFindings(w io.Writer, name string, file *policy.File
 		if where != "" {
 			where += ": "
 		}
-		if _, err := fmt.Fprintf(w, "%s:%d:%d: %s: %s%s\n", name, f.Line, f.Column, f.Kind, where, f.Text); err != nil {
+		text := fmt.Sprintf("%s:%d:%d: %s: %s%s\n", name, f.Line, f.Column, f.Kind, where, f.Text)
+		if _, err := io.WriteString(w, report.Visible(text)); err != nil {
 			return n, err
 		}
 	}

@@ -184,11 +184,11 @@ func compareFields(before, after map[string]string) (lines []string) {
 		switch {
 		case had && has && old == next:
 		case !had:
-			lines = append(lines, fmt.Sprintf("+ %s: %s", path, next))
+			lines = append(lines, fmt.Sprintf("+ %s: %s", report.Quoted(path), report.Quoted(next)))
 		case !has:
-			lines = append(lines, fmt.Sprintf("- %s: %s", path, old))
+			lines = append(lines, fmt.Sprintf("- %s: %s", report.Quoted(path), report.Quoted(old)))
 		default:
-			lines = append(lines, fmt.Sprintf("~ %s: %s → %s%s", path, old, next, whatOfStates(old, next)))
+			lines = append(lines, fmt.Sprintf("~ %s: %s → %s%s", report.Quoted(path), report.Quoted(old), report.Quoted(next), whatOfStates(old, next)))
 		}
 	}
 	return lines

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/policy"
 	redisstore "github.com/weirgo/weir/store/redis"
 )
@@ -38,7 +39,8 @@ func (c *policyCommand) explain(ctx context.Context, s *streams, at time.Time) e
 		return usageError{fmt.Errorf("--at: %w", err)}
 	}
 	e := file.Compiled.Explain(request, now)
-	if _, err := fmt.Fprintf(s.out, "policy %s, version %s\n%s", c.Files[0], file.Compiled.Version(), e); err != nil {
+	text := fmt.Sprintf("policy %s, version %s\n%s", c.Files[0], file.Compiled.Version(), e)
+	if _, err := io.WriteString(s.out, report.Visible(text)); err != nil {
 		return err
 	}
 	if on != nil {
@@ -175,7 +177,7 @@ func showVerdict(w io.Writer, v *policy.Verdict) error {
 	} else {
 		fmt.Fprintf(&text, "the request is denied, %s\n", again(v.RetryAfter))
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
+	if _, err := io.WriteString(w, report.Visible(text.String())); err != nil {
 		return err
 	}
 	if !v.Allowed {

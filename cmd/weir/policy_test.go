@@ -220,6 +220,30 @@ func TestPolicyDiffShowsTheOrderOfExceptions(t *testing.T) {
 	}
 }
 
+// TestPolicyTextsDoNotActOnATerminal: a policy under review is what somebody else wrote.
+func TestPolicyTextsDoNotActOnATerminal(t *testing.T) {
+	const text = `version: 1
+rules: [{id: r, limit: "gcra:1/1s", match: {attributes: {org: ["!acme"]}}}]
+lists: {deny: [{match: {org: acme}, until: 2026-12-31T00:00:00Z, reason: "\e[2Jscan\n+ all: well"}]}
+`
+	name := policyFile(t, text)
+	for _, args := range [][]string{
+		{"diff", policyFile(t, strings.Replace(text, "scan", "x", 1)), name},
+		{"explain", name, "--attr", "org=acme", "--at", "2026-11-28T00:00:00Z"},
+		{"check", name, "--at", "2027-11-28T00:00:00Z"},
+		{"check", policyFile(t, text+"\"\\e[2J\": 1\n")},
+		{"check", name + "\x1b[2J"}, // which is not there
+	} {
+		if got := start(append([]string{"policy"}, args...)...); got.out+got.err == "" || strings.Contains(got.out+got.err, "\x1b") {
+			t.Errorf("%q: %+v", args, got)
+		}
+	}
+	got := start("policy", "diff", policyFile(t, strings.Replace(text, "scan", "x", 1)), name)
+	if want := `~ lists.deny[{"org":["acme"]}].reason: "\x1b[2Jx\n+ all: well" → "\x1b[2Jscan\n+ all: well"` + "\n"; got.out != want {
+		t.Errorf("%s, want %s", got.out, want)
+	}
+}
+
 func TestPolicySchemaIsJSON(t *testing.T) {
 	got := start("policy", "schema")
 	var schema map[string]any
