@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,14 +15,22 @@ import (
 
 // diff shows what changes from one policy to another.
 func (c *policyCommand) diff(ctx context.Context, s *streams) error {
-	var fields [2]map[string]string
-	var orders [2]map[string][]string
+	var files [2]*policy.File
 	for i, name := range c.Files {
 		file, err := loadPolicy(ctx, name, s.in, nil)
 		if err != nil {
 			return err
 		}
-		hideSecrets(&file.Policy)
+		files[i] = file
+	}
+	secrets := secretNames{}
+	var fields [2]map[string]string
+	var orders [2]map[string][]string
+	for i, file := range files {
+		secrets.hide(&file.Policy, func(attribute string) bool {
+			return files[0].Policy.Attributes[attribute].Secret || files[1].Policy.Attributes[attribute].Secret
+		})
+		var err error
 		if fields[i], orders[i], err = flatten(&file.Policy); err != nil {
 			return err
 		}
@@ -45,19 +52,31 @@ func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// hideSecrets puts the start of a hash in the place of each value of a secret attribute: what
-// changes is seen, and the value is not.
-func hideSecrets(p *policy.Policy) {
+// secretNames are what stands for values of secret attributes: one name for each value,
+// in both policies. A hash could be guessed.
+type secretNames map[string]string
+
+func (n secretNames) of(value string) string {
+	if n[value] == "" {
+		n[value] = fmt.Sprintf("secret-%d", len(n)+1)
+	}
+	return n[value]
+}
+
+// hide puts names in the place of the values of attributes that are secret: what changes is
+// seen, and the value is not.
+func (n secretNames) hide(p *policy.Policy, secret func(attribute string) bool) {
 	hide := func(where policy.Conditions) {
-		for name, values := range where {
-			if !p.Attributes[name].Secret {
+		for _, name := range slices.Sorted(maps.Keys(where)) {
+			if !secret(name) {
 				continue
 			}
+			values := where[name]
 			for i, text := range values {
 				if excluded, not := strings.CutPrefix(text, "!"); not {
-					values[i] = "!" + hidden(excluded)
+					values[i] = "!" + n.of(excluded)
 				} else if text != "" && text != "*" {
-					values[i] = hidden(text)
+					values[i] = n.of(text)
 				}
 			}
 		}
@@ -74,11 +93,6 @@ func hideSecrets(p *policy.Policy) {
 	for _, x := range slices.Concat(p.Lists.Deny, p.Lists.Allow) {
 		hide(x.Match)
 	}
-}
-
-func hidden(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return fmt.Sprintf("secret-%x", sum[:6])
 }
 
 // moved reports whether what both lists have stands in another order.

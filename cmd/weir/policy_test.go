@@ -194,10 +194,15 @@ lists:
 	if strings.Contains(got.out, "sk_") || got.status != exitNo {
 		t.Errorf("%+v", got)
 	}
-	for _, want := range []string{"- lists.deny[", "+ lists.deny[", "- lists.allow[", "- subjects[", "- overrides[", "~ rules.r.match.attributes.api_key: [!secret-"} {
+	for _, want := range []string{"- lists.deny[", "+ lists.deny[", "- lists.allow[", "- subjects[", "- overrides[", "~ rules.r.match.attributes.api_key: [!secret-1, *] → [!secret-"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %s in\n%s", want, got.out)
 		}
+	}
+	// Also where only one of the two says that it is secret.
+	plain := strings.Replace(text, "{secret: true}", "{}", 1)
+	if got := start("policy", "diff", policyFile(t, plain), policyFile(t, text)); strings.Contains(got.out, "sk_") || !strings.Contains(got.out, "attributes.api_key.secret") {
+		t.Errorf("%+v", got)
 	}
 }
 
