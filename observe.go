@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -89,8 +90,8 @@ func (all observers) Observe(ctx context.Context, o Observation) {
 }
 
 // NewLogObserver returns an Observer that logs errors (level Error), degraded
-// decisions (level Warn) and every other decision (level Debug). Keys are not
-// logged. Where the Logger does not want Debug, a decision costs one question to
+// decisions (level Warn) and every other decision (level Debug), a charge that was
+// refused among them. Keys are not logged. Where the Logger does not want Debug, a decision costs one question to
 // it. log must not be nil.
 //
 // A store that is down fails every request; so each of errors and degraded
@@ -140,8 +141,10 @@ var contextErrors = []error{context.Canceled, context.DeadlineExceeded}
 
 // Observe implements Observer.
 func (o *logObserver) Observe(ctx context.Context, seen Observation) {
+	var refused *DebtError
 	switch {
-	case isAny(seen.Err, contextErrors) && !IsFailure(seen.Err): // a caller who went away is no incident
+	case errors.As(seen.Err, &refused), // a charge that was denied is a decision
+		isAny(seen.Err, contextErrors) && !IsFailure(seen.Err): // a caller who went away is no incident
 		o.debug(ctx, seen, seen.Err)
 	case seen.Err != nil:
 		o.write(ctx, &o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)

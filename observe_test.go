@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -158,6 +159,19 @@ func TestLogObserverWritesDecisionsAtDebug(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "secret-key") {
 		t.Error("a key was logged")
+	}
+}
+
+func TestRefusedChargeIsNoErrorInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "fixed-window:1/1h"), &weir.Options{Observer: observer}))
+	var refused *weir.DebtError
+	if _, err := l.Charge(background, "k", algorithm.MaxUnits+2); !errors.As(err, &refused) {
+		t.Fatalf("a charge above the largest debt: %v", err)
+	}
+	if !strings.Contains(log.String(), "level=DEBUG") || strings.Contains(log.String(), "level=ERROR") {
+		t.Error(log.String())
 	}
 }
 
