@@ -109,38 +109,47 @@ func documentNotifiesItsReaders(t *testing.T, lib *Library) {
 		p := servertest.NewProxy(t, server.Addr())
 		reader, writer := document(t, lib, p.Addr()), document(t, lib, server.Addr())
 		ctx, cancel := context.WithCancel(context.Background())
-		var heard atomic.Int64
+		var notified atomic.Int64
 		ended := make(chan error, 1)
 		go func() {
 			for { // as a watcher does
-				err := reader.Notify(ctx, func() { heard.Add(1) })
+				err := reader.Notify(ctx, func() { notified.Add(1) })
 				if ctx.Err() != nil {
 					ended <- err
 					return
 				}
 			}
 		}()
-		servertest.Await(t, "the reader has subscribed", func() bool { return heard.Load() > 0 })
+		servertest.Await(t, "the reader has subscribed", func() bool { return notified.Load() > 0 })
 		for i := range int64(3) {
-			before := heard.Load()
+			before := notified.Load()
 			if _, err := writer.Write(ctx, []byte("x"), i); err != nil {
 				t.Fatal(err)
 			}
-			servertest.Await(t, "the reader is notified", func() bool { return heard.Load() > before })
+			servertest.Await(t, "the reader is notified", func() bool { return notified.Load() > before })
 		}
-		before := heard.Load()
+		before := notified.Load()
 		p.Cut()
-		servertest.Await(t, "the reader has subscribed anew", func() bool { return heard.Load() > before })
+		servertest.Await(t, "the reader has subscribed anew", func() bool { return notified.Load() > before })
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("Notify ended with %v", err)
 		}
-		after := heard.Load()
-		if _, err := writer.Write(context.Background(), []byte("x"), 3); err != nil {
+		// A second reader that subscribes later is notified: by then the first would be, too.
+		after, others := notified.Load(), atomic.Int64{}
+		ctx, cancel = context.WithCancel(context.Background())
+		defer cancel()
+		go func() { ended <- document(t, lib, server.Addr()).Notify(ctx, func() { others.Add(1) }) }()
+		servertest.Await(t, "another reader has subscribed", func() bool { return others.Load() > 0 })
+		before = others.Load()
+		if _, err := writer.Write(ctx, []byte("x"), 3); err != nil {
 			t.Fatal(err)
 		}
-		if heard.Load() != after {
+		servertest.Await(t, "the other reader is notified", func() bool { return others.Load() > before })
+		if notified.Load() != after {
 			t.Error("notified after the end")
 		}
+		cancel()
+		<-ended
 	})
 }
