@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"testing"
+
+	"github.com/weirgo/weir/internal/race"
 )
 
 // manyRules is a policy of n rules in the shapes that services have: by endpoint, by
@@ -60,9 +62,7 @@ func TestResolveLooksAtTheRulesThatMayApply(t *testing.T) {
 }
 
 func TestResolveAllocatesItsKeysOnly(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	race.SkipAllocations(t)
 	for _, n := range []int{100, 10_000} {
 		c := compile(t, manyRules(n))
 		var p Plan
