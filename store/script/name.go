@@ -62,19 +62,23 @@ func appendPart(name []byte, part string, colons bool) []byte {
 		sum := sha256.Sum256([]byte(part))
 		return hex.AppendEncode(append(name, "%#"...), sum[:])
 	}
+	done := 0
 	for i := range len(part) {
+		var escaped string
 		switch c := part[i]; {
 		case c == '{':
-			name = append(name, "%7B"...)
+			escaped = "%7B"
 		case c == '}':
-			name = append(name, "%7D"...)
+			escaped = "%7D"
 		case c == '%':
-			name = append(name, "%25"...)
+			escaped = "%25"
 		case c == ':' && colons:
-			name = append(name, "%3A"...)
+			escaped = "%3A"
 		default:
-			name = append(name, c)
+			continue
 		}
+		name = append(append(name, part[done:i]...), escaped...)
+		done = i + 1
 	}
-	return name
+	return append(name, part[done:]...)
 }
