@@ -66,9 +66,15 @@ func plainRequest(_ algorithm.Algorithm, r algorithm.Request, numbers []int64) [
 
 // prepared is what a limit adds to the calls of its ops.
 type prepared struct {
-	source *source
-	limit  []string // the numbers of Limit
-	unit   []string // all numbers of a request of cost 1
+	source   *source
+	identity string   // of the Spec
+	limit    []string // the numbers of Limit
+	unit     []string // all numbers of a request of cost 1
+}
+
+// slotID is slot.ID() for a slot of the limit, without another call of Spec.
+func (p *prepared) slotID(slot *store.Slot) store.SlotID {
+	return store.SlotID{Key: slot.Key, Limit: slot.Limit, Kind: p.source.Kind, Identity: p.identity}
 }
 
 // maxNumbers is how many numbers a call can have.
@@ -138,7 +144,7 @@ func (s *Store) prepare(a algorithm.Algorithm) (*prepared, error) {
 	if from == nil {
 		return nil, nil
 	}
-	p = &prepared{source: from}
+	p = &prepared{source: from, identity: spec.Identity}
 	for _, n := range from.Limit(a, nil) {
 		p.limit = append(p.limit, strconv.FormatInt(n, 10))
 	}

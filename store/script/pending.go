@@ -73,7 +73,7 @@ func (p *pending) prepare(s *Store) (scripted bool, err error) {
 			return false, err
 		}
 		p.limits = append(p.limits, limit)
-		p.names = append(p.names, s.name(&op.Slot))
+		p.names = append(p.names, s.nameOf(limit.slotID(&op.Slot)))
 	}
 	if p.tag, err = s.tagOf(p.names); err != nil {
 		p.release()
