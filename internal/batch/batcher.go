@@ -22,7 +22,8 @@ package batch
 // make now.
 type Batcher[T any] struct {
 	limits    Limits
-	queues    map[string]*queue[T] // those with something to do
+	untagged  *queue[T]            // that of all groups where there is one server
+	queues    map[string]*queue[T] // untagged, and those with something to do
 	nodes     map[string]*node[T]  // by name; a few may have nothing to do
 	open      list[*node[T]]       // those with a queue that may make a call
 	spare     []*queue[T]          // those to be used again
@@ -91,22 +92,33 @@ type node[T any] struct {
 
 // New returns a batcher with nothing waiting and nothing in flight.
 func New[T any](limits Limits) *Batcher[T] {
-	return &Batcher[T]{limits: limits, queues: make(map[string]*queue[T]), nodes: make(map[string]*node[T])}
+	b := &Batcher[T]{limits: limits, queues: make(map[string]*queue[T]), nodes: make(map[string]*node[T])}
+	b.untagged = b.newQueue("")
+	b.move(b.untagged, "")
+	return b
 }
 
 // Enqueue lets a group wait in the queue of a tag, whose keys lie on a node; "" is a
 // node that is not known, and then the queue counts as the only one of a node. The group
 // waits nowhere else.
 func (b *Batcher[T]) Enqueue(tag, node string, g *Group[T]) {
-	q := b.queues[tag]
-	if q == nil {
-		q = b.newQueue(tag)
+	q := b.untagged
+	if tag != "" {
+		if q = b.queues[tag]; q == nil {
+			q = b.newQueue(tag)
+		}
 	}
 	b.move(q, node)
 	g.queue = q
 	q.waiting.push(&g.place, g)
 	b.waiting++
 	b.update(q)
+}
+
+// Ready reports whether there is a call to make now.
+func (b *Batcher[T]) Ready() bool {
+	_, some := b.open.first()
+	return some
 }
 
 // Next fills c with the next call to make now, counts it as in flight, and reports

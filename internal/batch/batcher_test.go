@@ -194,7 +194,11 @@ func TestBatcherIsItsModel(t *testing.T) {
 				if len(spare) > 0 {
 					c, spare = spare[0], spare[1:]
 				}
+				ready := b.Ready()
 				got, want := b.Next(c), m.next()
+				if ready != got {
+					t.Fatalf("ready: %v, a call to make: %v", ready, got)
+				}
 				if got != (want != nil) || got && !slices.Equal(c.Groups, want.groups) {
 					t.Fatalf("%v: %v leave, want %+v", got, names(c.Groups), want)
 				}
@@ -346,7 +350,7 @@ func TestBatcherKeepsNothingOfWhatLeft(t *testing.T) {
 			t.Fatal("not cancelled")
 		}
 	})
-	if once > 0 || len(b.queues) != 2 || b.open.head != nil || b.Waiting() != 0 {
+	if once > 0 || len(b.queues) != 3 || b.open.head != nil || b.Waiting() != 0 {
 		t.Errorf("%v allocations, %d queues, %d groups wait", once, len(b.queues), b.Waiting())
 	}
 	for i := range calls {
@@ -356,7 +360,7 @@ func TestBatcherKeepsNothingOfWhatLeft(t *testing.T) {
 		b.Enqueue(fmt.Sprint(i), fmt.Sprint("node ", i), newGroup("", 1))
 	}
 	b.Drain()
-	if len(b.queues) != 0 || len(b.spare) > maxSpare || len(b.nodes) > maxNodes {
+	if len(b.queues) != 1 || len(b.spare) > maxSpare || len(b.nodes) > maxNodes {
 		t.Errorf("%d queues at rest, %d spare, %d nodes", len(b.queues), len(b.spare), len(b.nodes))
 	}
 }

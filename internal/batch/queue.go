@@ -56,7 +56,7 @@ const maxNodes = 64
 
 // update puts a queue where it belongs: among those that may make a call, or away
 // where there is nothing left to do. There are as many queues as keys, so none is kept
-// but the one without a tag.
+// but untagged.
 func (b *Batcher[T]) update(q *queue[T]) {
 	n := q.node
 	_, waits := q.waiting.first()
@@ -67,7 +67,7 @@ func (b *Batcher[T]) update(q *queue[T]) {
 		n.ready.remove(&q.place)
 	}
 	b.openOrClose(n)
-	if !waits && q.calls == 0 && q.tag != "" {
+	if !waits && q.calls == 0 && q != b.untagged {
 		b.leaveNode(q)
 		delete(b.queues, q.tag)
 		if q.tag = ""; len(b.spare) < maxSpare {

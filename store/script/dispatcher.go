@@ -88,11 +88,11 @@ func (d *dispatcher) send(p *pending) {
 
 // next returns the next call to make now, or nil. The caller holds mu.
 func (d *dispatcher) next() *call {
-	c := d.calls.Get().(*call)
-	if !d.batcher.Next(&c.Call) {
-		d.calls.Put(c)
+	if !d.batcher.Ready() {
 		return nil
 	}
+	c := d.calls.Get().(*call)
+	d.batcher.Next(&c.Call)
 	for _, g := range c.Groups {
 		g.Value.call = c
 	}
