@@ -126,8 +126,8 @@ func (c *compiler) refuse(at Path, value, allowed, problem string) {
 
 func (c *compiler) add(e *FieldError) { c.errors = append(c.errors, e) }
 
-// mostExplained is how many errors say which names there are: the time for it grows with
-// the errors and with the names.
+// mostExplained is how many errors say which names there are, go round in a cycle or
+// conflict: the time and the memory for it grow with the errors and with the names.
 const mostExplained = 5 * mostShown
 
 // unknown refuses a name that is none of those that there are.
@@ -142,6 +142,14 @@ func (c *compiler) unknown(at Path, name, what string, among iter.Seq[string]) {
 		allowed = "one of " + listed(known)
 	}
 	c.add(&FieldError{Path: at, Value: name, Problem: "unknown " + what, Allowed: allowed, Suggestion: nearest(name, known)})
+}
+
+// cycle says which names lead from one to the next, and the last of them back to one.
+func (c *compiler) cycle(names []string, back string) string {
+	if len(c.errors) >= mostExplained {
+		return "a cycle"
+	}
+	return "a cycle: " + strings.Join(append(slices.Clone(names), back), " → ")
 }
 
 // listed shows the first of many names.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 )
 
 // chained returns rules of which each replaces the next.
@@ -21,18 +23,76 @@ func chained(n int) *Policy {
 }
 
 func TestMemoryForAChainOfReplacesGrowsWithItsLength(t *testing.T) {
-	bytes := func(n int) uint64 {
-		p := chained(n)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if _, err := Compile(*p, nil); err != nil {
+	memoryGrowsWithTheLength(t, func(n int) {
+		if _, err := Compile(*chained(n), nil); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// memoryGrowsWithTheLength makes something 400 and 3200 long.
+func memoryGrowsWithTheLength(t *testing.T, make func(n int)) {
+	t.Helper()
+	bytes := func(n int) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		make(n)
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	if short, long := bytes(400), bytes(3200); long > 16*short {
-		t.Errorf("8 times the rules take %d times the memory", long/short)
+		t.Errorf("8 times the length takes %d times the memory", long/short)
+	}
+}
+
+func TestMemoryForManyMistakesGrowsWithTheirNumber(t *testing.T) {
+	for name, of := range map[string]func(n int) *Policy{
+		"rules that replace the first": func(n int) *Policy {
+			p := chained(n)
+			for i := range p.Rules {
+				p.Rules[i].Replaces = append(p.Rules[i].Replaces, "r0")
+			}
+			return p
+		},
+		"endpoints given twice": func(n int) *Policy {
+			p := one(Rule{ID: "r", Limit: specOf("0")})
+			for i := range n {
+				p.Rules[0].Match.Endpoints = append(p.Rules[0].Match.Endpoints, fmt.Sprint("/", i/2))
+			}
+			return &p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memoryGrowsWithTheLength(t, func(n int) {
+				_, err := Compile(*of(n), nil)
+				var invalid *InvalidError
+				if !errors.As(err, &invalid) || len(invalid.Fields) < n/2 {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// TestManyMistakesTakeSeconds is far from what a busy machine takes, and from the minutes
+// that it takes to compare each mistake with all others.
+func TestManyMistakesTakeSeconds(t *testing.T) {
+	start := time.Now()
+	_, err := Parse([]byte("version: 1\nrules:\n"+strings.Repeat("- {x: 1}\n", 20_000)), nil)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || len(invalid.Fields) < 20_000 {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it takes %s", took)
+	}
+}
+
+func TestAConflictNamesAPatternOfTheRule(t *testing.T) {
+	p := one(Rule{ID: "r", Limit: specOf("0"), Match: Match{Endpoints: []string{"/{", "/{x}/d", "/c/{y}"}}})
+	_, err := Compile(p, nil)
+	if err == nil || !strings.Contains(err.Error(), `conflicts with "/{x}/d"`) {
+		t.Error(err)
 	}
 }
 

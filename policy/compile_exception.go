@@ -155,10 +155,8 @@ func (c *compiler) makeIndex() {
 	f := newFrequency()
 	for i := range to.rules {
 		f.count(to.rules[i].where)
-		for _, p := range to.rules[i].texts {
-			f.patterns[p]++
-		}
 		for _, p := range to.rules[i].patterns {
+			f.patterns[p.text]++
 			to.depth = max(to.depth, len(p.segments))
 		}
 	}
@@ -176,8 +174,8 @@ func (c *compiler) makeIndex() {
 func (c *compiler) place(f *frequency, i int, r *rule) {
 	by, others := f.rarest(r.where)
 	same := 0
-	for _, p := range r.texts {
-		same = max(same, f.patterns[p])
+	for _, p := range r.patterns {
+		same = max(same, f.patterns[p.text])
 	}
 	if len(r.patterns) > 0 && (by == nil || same <= others) {
 		for n := range r.patterns {

@@ -130,19 +130,24 @@ func (c *compiler) patterns(texts []string, at func(i int) Path) []pattern {
 			c.refuse(at(i), text, "a pattern of net/http.ServeMux, such as POST /login, /api/ or /orders/{id}", patternProblem(err, text))
 			continue
 		}
-		all = append(all, p)
-		if accept(mux, text) == nil {
-			continue
+		if accept(mux, text) != nil {
+			c.refuse(at(i), text, "a pattern that is more specific or more general, or another rule", c.conflict(all, &p))
 		}
-		for _, other := range texts[:i] {
-			if conflicts(other, text) {
-				c.refuse(at(i), text, "a pattern that is more specific or more general, or another rule",
-					fmt.Sprintf("conflicts with %q: neither is more specific", other))
-				break
+		all = append(all, p)
+	}
+	return all
+}
+
+// conflict says which of the patterns before p ServeMux refuses it beside.
+func (c *compiler) conflict(before []pattern, p *pattern) string {
+	if len(c.errors) < mostExplained {
+		for i := range before {
+			if overlap(&before[i], p) && conflicts(before[i].text, p.text) {
+				return fmt.Sprintf("conflicts with %q: neither is more specific", before[i].text)
 			}
 		}
 	}
-	return all
+	return "conflicts with a pattern before it: neither is more specific"
 }
 
 // patternProblem is what ServeMux says of a pattern, without the pattern.

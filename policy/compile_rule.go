@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weirgo/weir/algorithm"
 )
@@ -15,7 +14,6 @@ type rule struct {
 	off         bool
 	where       conditions
 	patterns    []pattern
-	texts       []string   // of patterns
 	own         *endpoints // where the rule is found by its attributes; nil if by its endpoints
 	byEndpoint  bool       // limits has one for each pattern
 	limits      []ruleLimit
@@ -101,7 +99,7 @@ func (c *compiler) refuseCycles() {
 			case open:
 				from := slices.Index(above, c.to.rules[other].id)
 				c.refuse(Path{"rules", i, "replaces", j}, c.to.rules[other].id, "a rule that does not replace this one",
-					"a cycle: "+strings.Join(append(above[from:len(above):len(above)], c.to.rules[other].id), " → "))
+					c.cycle(above[from:], c.to.rules[other].id))
 			case unseen:
 				visit(int(other))
 			}
@@ -197,7 +195,7 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 		c.name(here, name)
 		into.limits = append(into.limits, c.limit(here, r.ID+"/"+name, name, r.Limits[name]))
 	}
-	into.texts = slices.Clone(r.Match.Endpoints)
+	texts := r.Match.Endpoints
 	where := at.with("match", "endpoints")
 	if len(r.Endpoints) > 0 {
 		if len(r.Match.Endpoints) > 0 {
@@ -205,8 +203,8 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 		}
 		into.byEndpoint = true
 		where = at.with("endpoints")
-		into.texts = slices.Sorted(maps.Keys(r.Endpoints))
-		for _, text := range into.texts {
+		texts = slices.Sorted(maps.Keys(r.Endpoints))
+		for _, text := range texts {
 			state := r.ID + " " + text
 			if len(state) > maxState {
 				c.refuse(where.with(text), text, strconv.Itoa(maxState-1-len(r.ID))+" bytes or fewer", "")
@@ -214,9 +212,9 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 			into.limits = append(into.limits, c.limit(where.with(text), state, text, r.Endpoints[text]))
 		}
 	}
-	into.patterns = c.patterns(into.texts, func(i int) Path {
+	into.patterns = c.patterns(texts, func(i int) Path {
 		if into.byEndpoint {
-			return where.with(into.texts[i])
+			return where.with(texts[i])
 		}
 		return where.with(i)
 	})

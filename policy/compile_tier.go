@@ -140,18 +140,15 @@ func (c *compiler) tierLimits(name string) map[string]*spec {
 // lineage returns a tier, the tier that it extends, and so on.
 func (c *compiler) lineage(name string) []string {
 	var all []string
-	for at := name; at != ""; {
+	for at := name; at != "" && len(all) < len(c.policy.Tiers); { // a cycle of others is refused there
 		declared, known := c.policy.Tiers[at]
 		if !known {
 			break // refused where it is extended, below
 		}
 		all = append(all, at)
 		next := declared.Extends
-		if i := slices.Index(all, next); i >= 0 {
-			if i == 0 { // once for each tier of the cycle
-				c.refuse(Path{"tiers", name, "extends"}, c.policy.Tiers[name].Extends, "a tier that does not extend this one",
-					"a cycle: "+strings.Join(append(all, next), " → "))
-			}
+		if next == name {
+			c.refuse(Path{"tiers", name, "extends"}, c.policy.Tiers[name].Extends, "a tier that does not extend this one", c.cycle(all, next))
 			break
 		}
 		if _, known := c.policy.Tiers[next]; next != "" && !known && at == name {

@@ -16,10 +16,15 @@ type decoder struct {
 	places map[string]document.Place // of values; of the name where the value is a list or a mapping
 	keys   map[string]document.Place // of names that the user chose
 	errs   []*FieldError
+
+	wrong   map[string]bool // the paths of errs
+	missing map[string]bool // what is not there because of one of errs
 }
 
 func newDecoder() *decoder {
-	return &decoder{places: map[string]document.Place{}, keys: map[string]document.Place{}}
+	return &decoder{
+		places: map[string]document.Place{}, keys: map[string]document.Place{}, wrong: map[string]bool{}, missing: map[string]bool{},
+	}
 }
 
 var (
@@ -36,7 +41,22 @@ func (d *decoder) decode(root *document.Node, into *Policy) {
 
 func (d *decoder) refuse(at document.Place, e FieldError) {
 	e.Line, e.Column = at.Line, at.Column
-	d.errs = append(d.errs, &e)
+	d.add(&e)
+}
+
+func (d *decoder) add(e *FieldError) {
+	d.errs = append(d.errs, e)
+	if len(e.Path) == 0 {
+		return
+	}
+	d.wrong[e.Path.String()] = true
+	around := e.Path[:len(e.Path)-1]
+	if e.Suggestion != "" || e.Problem != unknownField {
+		d.missing[around.String()] = true
+	}
+	if e.Suggestion != "" {
+		d.missing[around.with(e.Suggestion).String()] = true
+	}
 }
 
 // wrongType refuses a node that is not what has to stand there.
@@ -51,17 +71,11 @@ func (d *decoder) wrongType(n *document.Node, path Path, allowed string) {
 // explains reports whether an error of Compile only repeats what the decoder found: a
 // value that was not read is missing, and so is the field whose name is misspelt.
 func (d *decoder) explains(e *FieldError) bool {
-	for _, own := range d.errs {
-		if len(own.Path) == 0 {
-			continue
-		}
-		around, last := own.Path[:len(own.Path)-1], own.Path[len(own.Path)-1]
-		if own.Suggestion != "" {
-			last = own.Suggestion
-		}
-		missing := e.Value == "" && (own.Suggestion != "" || own.Problem != unknownField) &&
-			(len(e.Path) == len(around) || len(e.Path) == len(around)+1 && e.Path[len(around)] == last)
-		if hasPrefix(e.Path, own.Path) || missing && hasPrefix(e.Path, around) {
+	if e.Value == "" && d.missing[e.Path.String()] {
+		return true
+	}
+	for n := range e.Path {
+		if d.wrong[e.Path[:n+1].String()] {
 			return true
 		}
 	}
@@ -69,18 +83,6 @@ func (d *decoder) explains(e *FieldError) bool {
 }
 
 const unknownField = "unknown field"
-
-func hasPrefix(p, prefix Path) bool {
-	if len(p) < len(prefix) {
-		return false
-	}
-	for i := range prefix {
-		if p[i] != prefix[i] {
-			return false
-		}
-	}
-	return true
-}
 
 func (d *decoder) value(n *document.Node, path Path, v reflect.Value) {
 	switch t := v.Type(); {

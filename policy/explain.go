@@ -81,7 +81,7 @@ func (c *Compiled) explain(p *Plan, number int32, at algorithm.Instant) Explaine
 		}
 	case RuleApplies:
 		if a.pattern >= 0 {
-			e.Endpoint = r.texts[a.pattern]
+			e.Endpoint = r.patterns[a.pattern].text
 		}
 		if by := c.replacing(s, number); by != "" {
 			e.Applies, e.Detail = RuleReplaced, by

@@ -189,7 +189,7 @@ func (l *linter) inKey(r *rule, attribute int) bool { return slices.Contains(l.k
 
 // always reports whether a rule applies to every request.
 func (r *rule) always() bool {
-	return !r.off && len(r.where) == 0 && len(r.texts) == 0 && r.from == 0 && r.until == 0
+	return !r.off && len(r.where) == 0 && len(r.patterns) == 0 && r.from == 0 && r.until == 0
 }
 
 // cost compares the cost of a rule with what its limits admit to a fresh key.

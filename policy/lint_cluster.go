@@ -109,28 +109,3 @@ func excludes(a, b *condition) bool {
 func onlyAbsent(c *condition) bool {
 	return c.absent && !c.present && len(c.values) == 0 && c.prefixes == nil
 }
-
-// overlap reports whether a request can match two patterns, as far as they tell without
-// their wild parts.
-func overlap(a, b *pattern) bool {
-	if a.host != "" && b.host != "" && a.host != b.host {
-		return false
-	}
-	get := func(p *pattern) bool { return p.method == "GET" || p.method == "HEAD" }
-	if a.method != "" && b.method != "" && a.method != b.method && !(get(a) && get(b)) {
-		return false
-	}
-	for i := range max(len(a.segments), len(b.segments)) {
-		switch {
-		case i >= len(a.segments):
-			return b.segments[i].multi // a path without the last slash
-		case i >= len(b.segments):
-			return a.segments[i].multi
-		case a.segments[i].multi || b.segments[i].multi:
-			return true
-		case !a.segments[i].wild && !b.segments[i].wild && a.segments[i].literal != b.segments[i].literal:
-			return false
-		}
-	}
-	return true
-}

@@ -49,7 +49,7 @@ func Parse(text []byte, opts *CompileOptions) (*File, error) {
 	root, mistakes := document.Parse(text)
 	d := newDecoder()
 	for _, m := range mistakes {
-		d.errs = append(d.errs, &FieldError{Line: m.Line, Column: m.Column, Problem: m.Message})
+		d.add(&FieldError{Line: m.Line, Column: m.Column, Problem: m.Message})
 	}
 	if root == nil {
 		return nil, &InvalidError{Fields: d.errs}
@@ -66,7 +66,7 @@ func Parse(text []byte, opts *CompileOptions) (*File, error) {
 			}
 			if !d.explains(e) {
 				d.locate(file, e)
-				d.errs = append(d.errs, e)
+				d.add(e)
 			}
 		}
 	case err != nil:

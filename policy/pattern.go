@@ -11,6 +11,7 @@ import (
 // pattern is a pattern of net/http.ServeMux. A segment is a literal, or wild, or, as the
 // last one, multi: "/" at the end and "{name...}". "{$}" is the literal "/".
 type pattern struct {
+	text         string // as it was written
 	method, host string
 	segments     []segment
 }
@@ -33,7 +34,7 @@ func parsePattern(text string) (pattern, error) {
 	}
 	slash := strings.IndexByte(rest, '/')
 	host := rest[:slash]
-	p := pattern{method: method, host: canonicalHost(host)}
+	p := pattern{text: text, method: method, host: canonicalHost(host)}
 	rest = rest[slash:]
 	if strings.Contains(host, ":") {
 		return pattern{}, fmt.Errorf("the host has a port: no host that is compared has one")
@@ -94,6 +95,31 @@ func accept(mux *http.ServeMux, text string) (err error) {
 func conflicts(first, second string) bool {
 	mux := http.NewServeMux()
 	return accept(mux, first) != nil || accept(mux, second) != nil
+}
+
+// overlap reports whether a request can match two patterns, as far as they tell without
+// their wild parts.
+func overlap(a, b *pattern) bool {
+	if a.host != "" && b.host != "" && a.host != b.host {
+		return false
+	}
+	get := func(p *pattern) bool { return p.method == "GET" || p.method == "HEAD" }
+	if a.method != "" && b.method != "" && a.method != b.method && !(get(a) && get(b)) {
+		return false
+	}
+	for i := range max(len(a.segments), len(b.segments)) {
+		switch {
+		case i >= len(a.segments):
+			return b.segments[i].multi // a path without the last slash
+		case i >= len(b.segments):
+			return a.segments[i].multi
+		case a.segments[i].multi || b.segments[i].multi:
+			return true
+		case !a.segments[i].wild && !b.segments[i].wild && a.segments[i].literal != b.segments[i].literal:
+			return false
+		}
+	}
+	return true
 }
 
 // cleanPath is what ServeMux makes of a path before it compares it.
