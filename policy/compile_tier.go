@@ -63,7 +63,7 @@ func (c *compiler) refuseSpec(at Path, text Spec, err error) {
 			e.Problem = ""
 		}
 		if p.Field == "algorithm" {
-			e.Suggestion = nearest(strings.Trim(p.Value, `"`), c.families())
+			e.Suggestion = nearest(strings.Trim(p.Value, `"`), familyNames(c.registry))
 		}
 	}
 	if text == "" {
@@ -72,9 +72,10 @@ func (c *compiler) refuseSpec(at Path, text Spec, err error) {
 	c.add(e)
 }
 
-func (c *compiler) families() []string {
+// familyNames returns the names of algorithms, as specs have them.
+func familyNames(r *algorithm.Registry) []string {
 	var names []string
-	for _, f := range c.registry.Families() {
+	for _, f := range r.Families() {
 		names = append(names, f.Name)
 	}
 	return names
@@ -129,9 +130,10 @@ func (c *compiler) tierLimits(name string) map[string]*spec {
 		c.name(here, limit)
 		limits[limit] = c.spec(here, declared.Limits[limit])
 	}
+	known := familyNames(c.registry)
 	for i, family := range declared.Algorithms {
-		if !slices.Contains(c.families(), family) {
-			c.unknown(at.with("algorithms", i), family, "algorithm", slices.Values(c.families()))
+		if !slices.Contains(known, family) {
+			c.unknown(at.with("algorithms", i), family, "algorithm", slices.Values(known))
 		}
 	}
 	return limits

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 )
@@ -149,7 +150,7 @@ func (e ListEntry) text() string {
 		text = ": " + e.Reason
 	}
 	if e.Until != 0 {
-		text += ", until " + e.Until.Time().Format("2006-01-02T15:04:05.999999Z07:00")
+		text += ", until " + e.Until.Time().Format(time.RFC3339Nano)
 	}
 	return text
 }
@@ -183,7 +184,7 @@ func (l *PlannedLimit) write(b *strings.Builder) {
 		fmt.Fprintf(b, "%s, from %s, %d for %s", l.Spec, l.Source, l.Cost, l.Key)
 	}
 	if l.Until != 0 {
-		b.WriteString(", until " + l.Until.Time().Format("2006-01-02T15:04:05.999999Z07:00"))
+		b.WriteString(", until " + l.Until.Time().Format(time.RFC3339Nano))
 	}
 	if l.Reason != "" {
 		b.WriteString(" (" + l.Reason + ")")

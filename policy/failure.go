@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weirgo/weir"
@@ -98,18 +99,10 @@ func (e *Enforcer) crossNode(v *Verdict, places []int, err error) error {
 			cross.Rules = append(cross.Rules, r.id)
 		}
 		if i == 0 {
-			common = r.keyNames
+			common = slices.Clone(r.keyNames)
 			continue
 		}
-		var both []string
-		for _, name := range common {
-			for _, other := range r.keyNames {
-				if name == other {
-					both = append(both, name)
-				}
-			}
-		}
-		common = both
+		common = slices.DeleteFunc(common, func(name string) bool { return !slices.Contains(r.keyNames, name) })
 	}
 	if len(common) > 0 {
 		cross.Colocate = common[0]

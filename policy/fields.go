@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+
+	"github.com/weirgo/weir/algorithm"
 )
 
 // fieldInfo describes a field of a policy file: for the JSON Schema, and for the
@@ -31,7 +33,6 @@ const (
 	namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
 	modePattern = `^(enforce|shadow|off|enforce ([1-9][0-9]?|100)%)$`
 	timePattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`
-	mostUnits   = 1_000_000_000_000
 )
 
 // table describes every field of a policy file, in the order of the reference.
@@ -83,8 +84,8 @@ var table = []structInfo{
 	}},
 	{reflect.TypeFor[Cost](), "Costs", "How many units a request costs.", []fieldInfo{
 		{name: "attribute", about: "The attribute that has the cost, as a whole number. A request without it, or with another text, costs `default`.", usual: "none", pattern: namePattern},
-		{name: "default", about: "Units. Required with `attribute`.", usual: "1", min: 1, max: mostUnits},
-		{name: "max", about: "What a higher cost is cut down to. Only with `attribute`.", usual: "10^12", min: 1, max: mostUnits},
+		{name: "default", about: "Units. Required with `attribute`.", usual: "1", min: 1, max: algorithm.MaxUnits},
+		{name: "max", about: "What a higher cost is cut down to. Only with `attribute`.", usual: "10^12", min: 1, max: algorithm.MaxUnits},
 	}},
 	{reflect.TypeFor[Active](), "Active", "The time in which a rule counts.", []fieldInfo{
 		{name: "from", about: "The first instant.", usual: "not bounded"},

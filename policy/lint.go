@@ -32,7 +32,8 @@ func LintKinds() []string {
 
 // Finding is something in a policy that is allowed and probably not meant.
 type Finding struct {
-	Kind string // such as lintCost
+	// Kind is one of LintKinds.
+	Kind string
 	// Path is what it is about; empty where that is the whole policy.
 	Path Path
 	Text string
@@ -159,7 +160,7 @@ func (l *linter) rule(i int) {
 		l.add(lintUnreachable, at, "the rule ended at %s", l.Policy.Rules[i].Active.Until.Format(time.RFC3339))
 	}
 	for _, c := range r.where {
-		if c.absent && !c.present && len(c.values) == 0 && c.prefixes == nil && r.onMissing == SkipMissing && l.inKey(r, c.attribute) {
+		if onlyAbsent(&c) && r.onMissing == SkipMissing && slices.Contains(l.keyOf(r), c.attribute) {
 			l.add(lintUnreachable, at, "the rule is for requests without %s, and skips requests without it, since it is in the key",
 				l.Compiled.attributes.all[c.attribute].name)
 		}
@@ -184,8 +185,6 @@ func (l *linter) keyOf(r *rule) []int {
 	}
 	return k.attributes
 }
-
-func (l *linter) inKey(r *rule, attribute int) bool { return slices.Contains(l.keyOf(r), attribute) }
 
 // always reports whether a rule applies to every request.
 func (r *rule) always() bool {

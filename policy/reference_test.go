@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/algorithm"
 )
 
 var update = flag.Bool("update", false, "write the table of fields into the reference")
@@ -68,7 +70,7 @@ func valueText(f *fieldInfo, t reflect.Type) string {
 		return "`" + strings.Join(f.choices, "`, `") + "`"
 	case f.max == f.min && f.max > 0:
 		return fmt.Sprint(f.max)
-	case f.max == mostUnits:
+	case f.max == algorithm.MaxUnits:
 		return "1 to 10^12"
 	case f.max > 0:
 		return fmt.Sprintf("%d to %d", f.min, f.max)

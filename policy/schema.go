@@ -30,11 +30,7 @@ var together = map[reflect.Type]object{
 // algorithms; nil are those of package algorithm. A file that Parse reads is valid. What
 // a schema cannot tell, such as a tier that is nowhere defined, only Parse finds.
 func Schema(r *algorithm.Registry) []byte {
-	var names []string
-	for _, f := range r.Families() {
-		names = append(names, f.Name)
-	}
-	spec := fmt.Sprintf(`^(0|unlimited|(%s):[0-9]+/[0-9a-zµμ.]+(,[a-z0-9-]+=[0-9]+)?)$`, strings.Join(names, "|"))
+	spec := fmt.Sprintf(`^(0|unlimited|(%s):[0-9]+/[0-9a-zµμ.]+(,[a-z0-9-]+=[0-9]+)?)$`, strings.Join(familyNames(r), "|"))
 	scalar := object{"type": []string{"string", "number", "boolean"}}
 	defs := object{
 		"Spec": object{"anyOf": []any{object{"type": "string", "pattern": spec}, object{"const": 0}},
