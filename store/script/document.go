@@ -100,12 +100,13 @@ func (d *Document) Write(ctx context.Context, text []byte, revision int64) (next
 	return revision + 1, nil
 }
 
-// Update reads the text, gives it to change, and writes what change returns; again, where
-// another writer was faster, until ctx ends. change gets nil where there is no document,
-// and an error of it is returned as it is. A writing of which the outcome is unknown is
-// found out by reading; where that fails, the error matches store.ErrOutcomeUnknown.
+// Update reads the text, gives it to change, and writes what change returns; again after a
+// pause, where another writer was faster, until ctx ends. change gets nil where there is no
+// document, and an error of it is returned as it is. A writing of which the outcome is
+// unknown is found out by reading, and sent again where it was not made; where reading
+// fails, the error matches store.ErrOutcomeUnknown.
 func (d *Document) Update(ctx context.Context, change func(text []byte) ([]byte, error)) (revision int64, err error) {
-	for {
+	for attempt := 0; ; attempt++ {
 		text, revision, err := d.Read(ctx)
 		if err != nil {
 			return 0, err
@@ -114,28 +115,46 @@ func (d *Document) Update(ctx context.Context, change func(text []byte) ([]byte,
 		if err != nil {
 			return 0, err
 		}
-		written, err := d.Write(ctx, next, revision)
-		switch {
-		case err == nil:
-			return written, nil
-		case errors.Is(err, store.ErrContention):
-			if ctx.Err() != nil {
-				return 0, err
-			}
-			continue
-		case !errors.Is(err, store.ErrOutcomeUnknown):
-			return 0, err
+		written, err := d.settle(ctx, next, revision)
+		if err == nil || !errors.Is(err, store.ErrContention) {
+			return written, err
 		}
+		if ended := pause(ctx, attempt); ended != nil {
+			return 0, errors.Join(err, ended)
+		}
+	}
+}
+
+// settle writes a text, and finds out whether it was written where that is unknown. The
+// same text is sent again then: a command that was thought to be lost may still arrive.
+func (d *Document) settle(ctx context.Context, text []byte, revision int64) (next int64, err error) {
+	next, err = d.Write(ctx, text, revision)
+	for attempt := 0; errors.Is(err, store.ErrOutcomeUnknown); attempt++ {
+		unknown := err
 		now, found, readErr := d.Read(ctx)
 		switch {
 		case readErr != nil:
-			return 0, errors.Join(err, readErr)
-		case found == revision+1 && string(now) == string(next):
+			return 0, errors.Join(unknown, readErr)
+		case found == revision+1 && string(now) == string(text):
 			return found, nil // ours, or another one's that is the same
 		case found > revision+1:
-			return 0, err // whose revision came in between is not known
+			return 0, unknown // whose revision came in between is not known
+		case found == revision+1:
+			return 0, store.ErrContention
 		}
+		if ended := pause(ctx, attempt); ended != nil {
+			return 0, errors.Join(unknown, ended)
+		}
+		next, err = d.Write(ctx, text, revision)
+		switch {
+		case err == nil:
+			return next, nil
+		case !errors.Is(err, store.ErrContention) && !errors.Is(err, store.ErrOutcomeUnknown):
+			return 0, errors.Join(unknown, err)
+		}
+		err = unknown // it may have been written by the command before
 	}
+	return next, err
 }
 
 // Notify calls changed whenever the document may have been written, until ctx ends or the

@@ -12,7 +12,8 @@ import (
 // lossy is a server of one document that can lose what it is sent, or its answer.
 type lossy struct {
 	value    string
-	requests int // of writing
+	requests int    // of writing
+	late     func() // what was lost and arrives before the next request of writing
 	lose     func(l *lossy, write func()) error
 }
 
@@ -22,6 +23,10 @@ func (l *lossy) Do(_ context.Context, c *Command) (string, error) {
 		return l.value, nil
 	case "PUBLISH":
 		return "", errors.New("nobody listens")
+	}
+	if l.late != nil {
+		l.late()
+		l.late = nil
 	}
 	revision, _, _ := strings.Cut(l.value, "\n")
 	if revision == "" {
@@ -50,6 +55,7 @@ func TestUpdateFindsOutWhatWasWritten(t *testing.T) {
 		"nothing lost":      {nil, "1\nmine", 1, false},
 		"the answer":        {func(_ *lossy, write func()) error { write(); return lost }, "1\nmine", 1, false},
 		"the command":       {func(*lossy, func()) error { return lost }, "1\nmine", 2, false},
+		"for some time":     {func(l *lossy, write func()) error { l.late = write; return lost }, "1\nmine", 1, false},
 		"before another":    {func(l *lossy, write func()) error { l.value = "1\nother"; return lost }, "2\nmine", 2, false},
 		"and many others":   {func(l *lossy, write func()) error { l.value = "5\nother"; return lost }, "5\nother", 1, true},
 		"certainly nothing": {func(*lossy, func()) error { return store.ErrUnavailable }, "", 1, true},
