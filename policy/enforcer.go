@@ -177,11 +177,9 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 			blocked = blocked || r.Enforced
 		}
 	}
-	var shadows sync.WaitGroup
+	var shadows *sync.WaitGroup // most requests meet none
 	if !e.inOrder {
-		for rule := range shadowsOf(v.Rules) {
-			shadows.Go(func() { decideShadow(ctx, rule, ask) })
-		}
+		shadows = startShadows(ctx, v.Rules, ask)
 	}
 	var err error
 	if !blocked {
@@ -192,7 +190,9 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 			decideShadow(ctx, rule, ask)
 		}
 	}
-	shadows.Wait()
+	if shadows != nil {
+		shadows.Wait()
+	}
 	for i := range v.Rules {
 		if r := &v.Rules[i]; r.Decided {
 			r.Standing = e.standings.of(r, at, take)
@@ -200,6 +200,18 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 	}
 	v.summarize(err == nil)
 	return err
+}
+
+// startShadows asks each rule in shadow on a goroutine of its own. It returns nil where
+// there is none.
+func startShadows(ctx context.Context, rules []RuleVerdict, ask ask) (running *sync.WaitGroup) {
+	for rule := range shadowsOf(rules) {
+		if running == nil {
+			running = new(sync.WaitGroup)
+		}
+		running.Go(func() { decideShadow(ctx, rule, ask) })
+	}
+	return running
 }
 
 // shadowsOf yields the limits of each rule in shadow that has to be asked.
