@@ -53,7 +53,8 @@ func TestOutcomeIsKnownWhereNothingWasSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, allPairs(), nil, func(t *testing.T, e *env) {
-				const callers, units = 64, 1_000_000
+				const callers, rounds, units = 64, 20, 1_000_000
+				const calls = 2 + 8 // that a key may have in flight, and abandoned ones
 				p := servertest.NewProxy(t, e.server.Addr())
 				direct := e.store(t, nil)
 				s := e.dial(t, dial{addr: p.Addr(), plain: true, answer: 3 * time.Second}, nil)
@@ -73,10 +74,9 @@ func TestOutcomeIsKnownWhereNothingWasSent(t *testing.T) {
 				p.Cut()
 				got := &answers{}
 				var all sync.WaitGroup
-				end := time.Now().Add(time.Second)
 				for range callers {
 					all.Go(func() {
-						for time.Now().Before(end) {
+						for range rounds {
 							begin := time.Now()
 							_, err := l.Allow(context.Background(), "k")
 							got.add(time.Since(begin), err)
@@ -86,8 +86,9 @@ func TestOutcomeIsKnownWhereNothingWasSent(t *testing.T) {
 				all.Wait()
 				charged := before - remaining(t, direct, slot)
 				t.Logf("%d answers, %d charged, errors %v", len(got.took), charged, got.failed)
-				// The first command may go to a connection that has just ended.
-				if charged != 0 || len(got.took) != 0 || got.failed["unknown"] > 2*128 || got.failed["unavailable"] < callers {
+				// A client library does not say whether it has sent a command that it was
+				// given: those are unknown, and nothing else is.
+				if charged != 0 || len(got.took) != 0 || got.failed["unknown"] > calls*callers || got.failed["unavailable"] < (rounds-calls)*callers {
 					t.Errorf("%d answers, %d charged, errors %v; want nothing charged, and known", len(got.took), charged, got.failed)
 				}
 			})
