@@ -65,7 +65,7 @@ var rules = []rule{
 	{"internal/attack", []string{"", "algorithm", "store", "store/redis", "store/valkey", "internal/servertest", "internal/attack"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"}, "an attack is run as a user would be hit: on real servers, through real clients"},
 	{"internal", []string{"algorithm", "store", "store/script/kind", "conformance", "internal"}, nil, "what is internal serves the tests and go generate"},
-	{"examples", []string{"", "algorithm", "store", "store/memory", "store/script", "sim", "sim/scenario"}, nil, "examples show what a user would import"},
+	{"examples", []string{"", "algorithm", "httplimit", "policy", "store", "store/memory", "store/script", "sim", "sim/scenario"}, nil, "examples show what a user would import"},
 	{"sim", []string{"", "algorithm", "store", "store/memory", "sim", "internal/batch", "internal/document", "internal/exact", "internal/oracle", "internal/waits"},
 		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
