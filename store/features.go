@@ -32,6 +32,11 @@ type Features struct {
 	// need no time-out.
 	NoIO bool
 
+	// Node returns a name of the server that keeps a key, as far as the store knows, and ""
+	// where it does not. It waits for nothing and is safe for concurrent use. nil: the
+	// store has one server, or cannot tell them apart.
+	Node func(key string) string
+
 	// Names are the limits that were built on the store in this process. nil: the
 	// store does not remember them.
 	Names *Names

@@ -106,7 +106,7 @@ func (w *wrapped) Close() error {
 
 // Features implements Featured: those of inner, with the hooks around them.
 func (w *wrapped) Features() Features {
-	f := Features{Owner: w, NoIO: w.features.NoIO && !w.hooks.IO, Names: w.features.Names}
+	f := Features{Owner: w, NoIO: w.features.NoIO && !w.hooks.IO, Node: w.features.Node, Names: w.features.Names}
 	if w.features.Bind != nil {
 		f.Bind = w.bind
 	}

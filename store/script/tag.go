@@ -36,3 +36,8 @@ func (s *Store) node(name string) string {
 	}
 	return s.locator.Node(name)
 }
+
+// nodeOfKey is node for a key: where a stored name lies depends on the key alone.
+func (s *Store) nodeOfKey(key string) string {
+	return s.node(string(appendName(nil, s.opts.Prefix, store.SlotID{Key: key})))
+}

@@ -353,3 +353,26 @@ func TestQueuesOfThoseWhoGaveUpDoNotPileUp(t *testing.T) {
 		}
 	})
 }
+
+// TestFeatureNodeTellsServersApart: the node of a key is where all of its states lie, and
+// a store on one server has no such feature.
+func TestFeatureNodeTellsServersApart(t *testing.T) {
+	onCluster(t, nil, func(t *testing.T, s *Store, _ *manualClient) {
+		for _, of := range []store.Store{s, store.Wrap(s, store.Hooks{})} {
+			node := store.FeaturesOf(of).Node
+			if node == nil {
+				t.Fatalf("%T tells no servers apart", of)
+			}
+			for key, want := range map[string]string{"far:1": "far", "x{far}": "far", "a": "near", "lost": "", strings.Repeat("far", 100): "near"} {
+				if got := node(key); got != want {
+					t.Errorf("%q lies on %q, want %q", key, got, want)
+				}
+			}
+		}
+	})
+	onOneServer(t, nil, func(t *testing.T, s *Store, _ *manualClient) {
+		if store.FeaturesOf(s).Node != nil {
+			t.Error("a store on one server tells servers apart")
+		}
+	})
+}

@@ -22,11 +22,15 @@ var _ store.Featured = (*Store)(nil)
 // Features implements store.Featured. To watch the time for a call costs it a timer that
 // is used again, where a context costs it five allocations.
 func (s *Store) Features() store.Features {
-	return store.Features{
+	f := store.Features{
 		Owner:  s,
 		Within: func(timeout time.Duration) store.Store { return &timed{s, timeout} },
 		Names:  &s.names,
 	}
+	if s.locator != nil {
+		f.Node = s.nodeOfKey
+	}
+	return f
 }
 
 // Apply implements store.Store.
