@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/batch"
 	"github.com/weirgo/weir/store"
 )
@@ -148,42 +147,42 @@ func (d *dispatcher) worker(c *call) {
 	}
 }
 
-// wait returns the answer to p and writes the Outcomes to ops. A caller whose time is
-// up leaves: before its group was sent nothing has happened, after it the outcome is
-// unknown.
-func (d *dispatcher) wait(p *pending, ops []store.Op) (algorithm.Instant, bool, error) {
+// wait waits for the answer to p, which result then returns. A caller whose time is up
+// leaves with an error, and p is no longer the caller's: before its group was sent
+// nothing has happened, after it the outcome is unknown.
+func (d *dispatcher) wait(p *pending) error {
 	select {
 	case <-p.answered:
-		return p.result(ops)
+		return nil
 	default:
 	}
 	late := p.await()
 	if late == nil {
-		return p.result(ops)
+		return nil
 	}
 	d.mu.Lock()
 	if d.batcher.Cancel(&p.group) {
 		d.mu.Unlock()
 		p.release()
-		return 0, false, notSentInTime(d.verb(), late)
+		return notSentInTime(d.verb(), late)
 	}
 	if !p.group.Sent() { // close has the answer
 		d.mu.Unlock()
 		<-p.answered
-		return p.result(ops)
+		return nil
 	}
 	select {
 	case <-p.answered:
 		d.mu.Unlock()
-		return p.result(ops)
+		return nil
 	default:
 	}
 	unsent := d.leave(p)
 	d.mu.Unlock()
 	if unsent {
-		return 0, false, notSentInTime(d.verb(), late)
+		return notSentInTime(d.verb(), late)
 	}
-	return 0, false, explain(d.verb(), late, d.takes)
+	return explain(d.verb(), late, d.takes)
 }
 
 // leave lets a caller leave whose group is in a call, and reports whether nothing of the

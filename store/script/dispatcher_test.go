@@ -79,14 +79,11 @@ func TestAnswerThatIsThereWinsOverAnEndedContext(t *testing.T) {
 	s := open(t, answering("+5 ", nil), nil)
 	for range 100 {
 		ctx, cancel := context.WithCancel(context.Background())
-		p := s.takes.pending(ctx, 0, oneOp("k", windowOf10))
-		if scripted, err := p.prepare(s); !scripted || err != nil {
-			t.Fatal(scripted, err)
-		}
+		p := prepareGroup(t, ctx, &s.takes, oneOp("k", windowOf10))
 		s.takes.send(p)
 		p.answered <- <-p.answered // it is there
 		cancel()
-		if at, committed, err := s.takes.wait(p, oneOp("k", windowOf10)); at != 5 || !committed || err != nil {
+		if at, committed, err := waitFor(p, oneOp("k", windowOf10)); at != 5 || !committed || err != nil {
 			t.Fatal(at, committed, err)
 		}
 	}

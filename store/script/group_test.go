@@ -23,16 +23,32 @@ type decided struct {
 	Outcomes  []algorithm.Outcome
 }
 
+// prepareGroup returns a group that is ready to be sent.
+func prepareGroup(t *testing.T, ctx context.Context, l *dispatcher, ops []store.Op) *pending {
+	t.Helper()
+	p := l.pending(ctx, 0, len(ops))
+	copy(p.ops, ops)
+	if scripted, err := p.prepare(l.store); err != nil || !scripted {
+		t.Fatal(scripted, err)
+	}
+	return p
+}
+
+// waitFor returns the answer to a group that was sent.
+func waitFor(p *pending, ops []store.Op) (algorithm.Instant, bool, error) {
+	if err := p.dispatcher.wait(p); err != nil {
+		return 0, false, err
+	}
+	return p.result(ops)
+}
+
 // sendTogether sends groups in one call, as if all had come while another call was in
 // flight, and returns them when they are answered.
 func sendTogether(t *testing.T, l *dispatcher, groups ...[]store.Op) (sent []*pending) {
 	t.Helper()
 	l.mu.Lock()
 	for _, ops := range groups {
-		p := l.pending(context.Background(), 0, ops)
-		if scripted, err := p.prepare(l.store); err != nil || !scripted {
-			t.Fatal(scripted, err)
-		}
+		p := prepareGroup(t, context.Background(), l, ops)
 		l.batcher.Enqueue("", "", &p.group)
 		sent = append(sent, p)
 	}
@@ -56,7 +72,7 @@ func together(t *testing.T, l *dispatcher, groups ...[]store.Op) []decided {
 	for i, p := range sent {
 		ops := slices.Clone(groups[i])
 		d := &all[i]
-		d.At, d.Committed, d.Err = l.wait(p, ops)
+		d.At, d.Committed, d.Err = waitFor(p, ops)
 		for _, op := range ops {
 			d.Outcomes = append(d.Outcomes, op.Outcome)
 		}

@@ -127,6 +127,9 @@ func start(s store.Store, take bool, keys ...string) *caller {
 	for _, key := range keys {
 		c.ops = append(c.ops, oneOp(key, windowOf10)...)
 	}
+	if _, is := s.(bounds); !is && callersBind && len(c.ops) == 1 {
+		s = bounds{s}
+	}
 	go func() {
 		defer close(c.done)
 		defer cancel()
@@ -170,15 +173,22 @@ func (c *caller) waiting() bool {
 	}
 }
 
-// onOneServer runs a test in a bubble, with a store whose calls the test answers.
+// onOneServer runs a test in a bubble, with a store whose calls the test answers: once with
+// callers of Apply and Peek, and once with callers of a Bound where they have one op.
 func onOneServer(t *testing.T, opts *Options, f func(t *testing.T, s *Store, h *manualClient)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		h := newManual()
-		f(t, open(t, h, opts), h)
-		h.none(t)
-	})
+	for _, callersBind = range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newManual()
+			f(t, open(t, h, opts), h)
+			h.none(t)
+		})
+	}
+	callersBind = false
 }
+
+// callersBind says that start makes a Bound for one op.
+var callersBind bool
 
 // micros is a whole number of µs.
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

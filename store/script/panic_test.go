@@ -93,7 +93,7 @@ func TestPanicOfAUserFailsNobodyElse(t *testing.T) {
 	sent := sendTogether(t, &s.takes, oneOp("before", windowOf10), oneOp("mine", panics{}), oneOp("after", windowOf10))
 	for i, p := range sent {
 		if value := panicOf(func() {
-			if _, committed, err := s.takes.wait(p, make([]store.Op, 1)); !committed || err != nil {
+			if _, committed, err := waitFor(p, make([]store.Op, 1)); !committed || err != nil {
 				t.Error(i, committed, err)
 			}
 		}); (value != nil) != (i == 1) {
@@ -126,7 +126,7 @@ func TestPanicOfCoalescedGroupsReachesTheirCallers(t *testing.T) {
 		mine := oneOp("k", guise{windowOf10, check})
 		sent := sendTogether(t, &s.takes, mine, mine)
 		for i, p := range sent {
-			err, _ := panicOf(func() { _, _, _ = s.takes.wait(p, make([]store.Op, 1)) }).(error)
+			err, _ := panicOf(func() { _, _, _ = waitFor(p, make([]store.Op, 1)) }).(error)
 			if !errors.Is(err, errBug) {
 				t.Errorf("caller %d: panics with %v", i, err)
 			}

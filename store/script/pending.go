@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -44,43 +45,59 @@ func newPending(d *dispatcher) *pending {
 	return p
 }
 
-// pending returns a group for ops, whose caller waits for the answer until timeout.
-func (d *dispatcher) pending(ctx context.Context, timeout time.Duration, ops []store.Op) *pending {
+// pending returns a group of count ops, which are still to be written, and whose caller
+// waits for the answer until timeout.
+func (d *dispatcher) pending(ctx context.Context, timeout time.Duration, count int) *pending {
 	p := d.pendings.Get().(*pending)
-	p.group.Init(len(ops))
+	p.group.Init(count)
 	p.ctx, p.timeout = ctx, timeout
-	p.ops = append(p.ops[:0], ops...)
+	p.ops = slices.Grow(p.ops[:0], count)[:count]
+	p.names, p.limits, p.numbers = p.names[:0], p.limits[:0], p.numbers[:0]
 	return p
 }
 
 // prepare finds what the ops need. It reports false where one has no Lua for its verb, and then
 // p is of no more use.
 func (p *pending) prepare(s *Store) (scripted bool, err error) {
-	p.names, p.limits, p.numbers = p.names[:0], p.limits[:0], p.numbers[:0]
 	for i := range p.ops {
 		op := &p.ops[i]
 		limit, err := s.prepare(op.Algorithm)
-		if err == nil && limit != nil {
-			var numbers []string
-			numbers, err = limit.numbers(op.Algorithm, op.Request)
-			p.numbers = append(p.numbers, numbers)
-			if numbers == nil && op.Request.Verb != algorithm.Take {
-				limit = nil // it is decided by compare-and-set
-			}
+		scripted := err == nil && limit != nil
+		if scripted {
+			scripted, err = p.add(s, op, limit)
 		}
-		if err != nil || limit == nil {
+		if !scripted {
 			p.release()
 			return false, err
 		}
-		p.limits = append(p.limits, limit)
-		p.names = append(p.names, s.nameOf(limit.slotID(&op.Slot)))
 	}
-	if p.tag, err = s.tagOf(p.names); err != nil {
+	if err := p.locate(s); err != nil {
 		p.release()
 		return false, err
 	}
-	p.node = s.node(p.names[0])
 	return true, nil
+}
+
+// add adds what an op of a limit needs, and reports false where no Lua decides its verb:
+// it is decided by compare-and-set.
+func (p *pending) add(s *Store, op *store.Op, limit *prepared) (scripted bool, err error) {
+	numbers, err := limit.numbers(op.Algorithm, op.Request)
+	if err != nil || numbers == nil && op.Request.Verb != algorithm.Take {
+		return false, err
+	}
+	p.limits = append(p.limits, limit)
+	p.numbers = append(p.numbers, numbers)
+	p.names = append(p.names, s.nameOf(limit.slotID(&op.Slot)))
+	return true, nil
+}
+
+// locate finds where the ops are to be sent.
+func (p *pending) locate(s *Store) (err error) {
+	if p.tag, err = s.tagOf(p.names); err != nil {
+		return err
+	}
+	p.node = s.node(p.names[0])
+	return nil
 }
 
 // release gives p back to its pool. Nobody else may know of it any more.
@@ -130,7 +147,8 @@ func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
 	p.answered <- struct{}{}
 }
 
-// result is for the caller, who has been answered.
+// result is the answer, once there is one, with the Outcomes in ops. p is then of no more
+// use.
 func (p *pending) result(ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	at, committed, err = p.at, p.committed, p.err
 	if p.panicked != nil {
@@ -143,4 +161,17 @@ func (p *pending) result(ops []store.Op) (at algorithm.Instant, committed bool, 
 	}
 	p.release()
 	return at, committed, err
+}
+
+// outcome is result for one op.
+func (p *pending) outcome() (o algorithm.Outcome, at algorithm.Instant, err error) {
+	o, at, err = p.ops[0].Outcome, p.at, p.err
+	if p.panicked != nil {
+		panic(p.panicked) // and p is not used again
+	}
+	p.release()
+	if err != nil {
+		return algorithm.Outcome{}, 0, err
+	}
+	return o, at, nil
 }

@@ -48,16 +48,21 @@ func TestStatsCountErrorsByTheirMeaning(t *testing.T) {
 		"corrupt":      {"!", nil, Errors{Corrupt: 2}, store.ErrCorrupt},
 		"disagreement": {"-5 ", nil, Errors{Other: 2}, nil},
 	} {
-		s := open(t, answering(test.reply, test.err), nil)
-		ops := oneOp("k", windowOf10)
-		_, _, err := s.Apply(context.Background(), ops)
-		if err == nil || test.wantOne != nil && !errors.Is(err, test.wantOne) {
-			t.Errorf("%s: %v", name, err)
-		}
-		_, _ = s.Peek(context.Background(), ops)
-		_ = s.Reset(context.Background(), []store.Slot{ops[0].Slot})
-		if got := s.Stats().Errors; got != test.want {
-			t.Errorf("%s: %+v, want %+v", name, got, test.want)
+		for _, bind := range []bool{false, true} {
+			s := open(t, answering(test.reply, test.err), nil)
+			on, ops := store.Store(s), oneOp("k", windowOf10)
+			if bind {
+				on = bounds{s}
+			}
+			_, _, err := on.Apply(context.Background(), ops)
+			if err == nil || test.wantOne != nil && !errors.Is(err, test.wantOne) {
+				t.Errorf("%s, bound %v: %v", name, bind, err)
+			}
+			_, _ = on.Peek(context.Background(), ops)
+			_ = on.Reset(context.Background(), []store.Slot{ops[0].Slot})
+			if got := s.Stats().Errors; got != test.want {
+				t.Errorf("%s, bound %v: %+v, want %+v", name, bind, got, test.want)
+			}
 		}
 	}
 

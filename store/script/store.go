@@ -98,7 +98,8 @@ func (s *Store) ask(ctx context.Context, timeout time.Duration, ops []store.Op, 
 	if err := s.ready(ctx); err != nil {
 		return 0, false, err
 	}
-	p := d.pending(ctx, timeout, ops)
+	p := d.pending(ctx, timeout, len(ops))
+	copy(p.ops, ops)
 	if scripted, err := p.prepare(s); err != nil {
 		return 0, false, err
 	} else if !scripted {
@@ -109,7 +110,10 @@ func (s *Store) ask(ctx context.Context, timeout time.Duration, ops []store.Op, 
 		return at, committed, err
 	}
 	d.send(p)
-	return d.wait(p, ops)
+	if err := d.wait(p); err != nil {
+		return 0, false, err
+	}
+	return p.result(ops)
 }
 
 // ready refuses what must not be sent at all.

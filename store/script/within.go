@@ -17,15 +17,28 @@ type timed struct {
 	timeout time.Duration
 }
 
-var _ store.Featured = (*Store)(nil)
+var (
+	_ store.Featured = (*Store)(nil)
+	_ store.Featured = (*timed)(nil)
+)
 
 // Features implements store.Featured. To watch the time for a call costs it a timer that
 // is used again, where a context costs it five allocations.
 func (s *Store) Features() store.Features {
+	f := s.features(s, 0)
+	f.Within = func(timeout time.Duration) store.Store { return &timed{s, timeout} }
+	return f
+}
+
+// Features implements store.Featured.
+func (t *timed) Features() store.Features { return t.features(t, t.timeout) }
+
+// features are those of the store, with a time-out of which 0 is none.
+func (s *Store) features(owner store.Store, timeout time.Duration) store.Features {
 	f := store.Features{
-		Owner:  s,
-		Within: func(timeout time.Duration) store.Store { return &timed{s, timeout} },
-		Names:  &s.names,
+		Owner: owner,
+		Bind:  func(limit string, a algorithm.Algorithm) (store.Bound, error) { return s.bind(limit, a, timeout) },
+		Names: &s.names,
 	}
 	if s.locator != nil {
 		f.Node = s.nodeOfKey
