@@ -17,6 +17,7 @@ import (
 //	help         what it is
 //	placeholder  what stands for its value; "" for a flag without one
 //	name         its name, where it is not that of the field
+//	short        a letter for its name
 //	default      its value where it is not given
 //	enum         the values that it takes, with commas between
 //	arg          "": it is an argument and no flag; "optional": it may be missing
@@ -83,6 +84,8 @@ func (o *option) shown() string {
 		return "<" + o.name + "> ..."
 	case o.isArgument():
 		return "<" + o.name + ">"
+	case o.tags.Get("short") != "":
+		return "-" + o.tags.Get("short") + ", --" + o.name
 	case o.isSwitch():
 		return "--" + o.name
 	}
@@ -206,7 +209,7 @@ func findFlag(all []*option, name string) (*option, error) {
 		if o.isArgument() {
 			continue
 		}
-		if "--"+o.name == name {
+		if short := o.tags.Get("short"); name == "--"+o.name || short != "" && name == "-"+short {
 			return o, nil
 		}
 		if own := "--" + o.name; len(name) > 4 && (strings.HasPrefix(name, own) || strings.HasPrefix(own, name)) {

@@ -204,7 +204,7 @@ func (in *input) again(s *streams, command string, outputs []outputFlag) string 
 	words := []string{"weir", command}
 	for _, o := range s.given {
 		isOutput := func(f outputFlag) bool { return f.flag == o.flag() }
-		if o.isArgument() || slices.ContainsFunc(outputs, isOutput) {
+		if o.isArgument() || o.name == "verbose" || slices.ContainsFunc(outputs, isOutput) {
 			continue
 		}
 		for _, text := range o.texts {

@@ -11,6 +11,11 @@ import (
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 )
 
+// verboseFlag is a flag of all commands that write a report.
+type verboseFlag struct {
+	Verbose bool `short:"v" help:"Show all of the report: also digests, corner cases, and rows that are 0 everywhere."`
+}
+
 // outputFlag is a flag that names a file to write: "" is none, - is standard output.
 type outputFlag struct{ flag, name string }
 
@@ -103,7 +108,7 @@ func (o outputs) finish(flag string, write func(io.Writer) error) error {
 }
 
 // finishReport writes a report in the forms that were asked for. text may be nil.
-func (o outputs) finishReport(document *report.Document, writeJSON func(io.Writer) error, text io.Writer) error {
+func (o outputs) finishReport(document *report.Document, verbose bool, writeJSON func(io.Writer) error, text io.Writer) error {
 	if err := o.finish("--html", document.WriteHTML); err != nil {
 		return err
 	}
@@ -113,6 +118,7 @@ func (o outputs) finishReport(document *report.Document, writeJSON func(io.Write
 	if text == nil {
 		return nil
 	}
+	document.Verbose = verbose
 	if err := document.WriteText(text); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

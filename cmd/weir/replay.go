@@ -23,6 +23,7 @@ type traceCommand struct {
 	Attr   []string `placeholder:"NAME=FIELD" help:"With --policy: the field of a line that is an attribute of the request, such as user=user; method, path and ip are known for an access log, and host is the host of the request. Give the flag once for each."`
 	JSON   string   `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
 	HTML   string   `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
+	verboseFlag
 }
 
 // replayCommand is the command line of weir replay.
@@ -135,10 +136,10 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 	again := in.again(s, command, flags)
 	if command == "replay" {
 		r := deciders.collected.Replay(c.source(in))
-		return cmp.Or(files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags)), in.usable())
+		return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r.WriteJSON, textOutput(s, flags)), in.usable())
 	}
 	r := deciders.collected.Comparison(c.source(in))
-	return cmp.Or(files.finishReport(r.Document(again), r.WriteJSON, textOutput(s, flags)), in.usable())
+	return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r.WriteJSON, textOutput(s, flags)), in.usable())
 }
 
 // deciders are the limits of a replay, and what they decided.

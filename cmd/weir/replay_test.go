@@ -57,7 +57,6 @@ limit     gcra:1/1s for each key, on memory://
 events    4 requests in 6 lines
 empty     1 line
 bad       1 line
-disorder  0 events earlier than the one before, replayed as they stand
 span      1970-01-01 00:00:01 UTC to 1970-01-01 00:00:02 UTC (1 s)
 keys      2, of which 2 denied at least once
 admitted  2 (50.0 %)
@@ -86,6 +85,8 @@ time                        offered  admitted  denied  # admitted, - denied
 Bad lines
 line  why               what it begins with
    4  cost is negative  {"at_us":1500000,"key":"a","cost":-1}
+
+--verbose also shows: 2 rows of zeros.
 `
 
 func TestReportGoesToStandardOutput(t *testing.T) {
@@ -182,12 +183,13 @@ trace     - (jsonl)
 limit     gcra:1/1s for each key, on memory://
 events    0 requests in 2 lines
 bad       2 lines
-disorder  0 events earlier than the one before, replayed as they stand
 
 Bad lines
 line  why               what it begins with
    1  key is empty      {"at_us":1,"key":""}
    2  at_us is missing  {}
+
+--verbose also shows: 3 rows of zeros.
 `
 	if got != want {
 		t.Error(difference(got, want))
@@ -204,6 +206,7 @@ func TestBadLinesAreCountedAndTheFirstTenShown(t *testing.T) {
 	for _, line := range []string{"2", "4", "6", "8", "10", "12", "14", "16", "18", "20"} {
 		want += fmt.Sprintf("%4s  cost is negative  {\"at_us\":1000000,\"key\":\"a\",\"cost\":-5}\n", line)
 	}
+	want += "\n--verbose also shows: 3 rows of zeros.\n"
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("the report does not end with%s\n%s", want, got)
 	}

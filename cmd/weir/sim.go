@@ -29,6 +29,7 @@ type simCommand struct {
 	JSON     string         `name:"json" placeholder:"FILE" help:"Write the results as JSON; - is standard output, instead of the text."`
 	HTML     string         `name:"html" placeholder:"FILE" help:"Write a report with pictures as one HTML file."`
 	Plot     string         `placeholder:"FILE" help:"Draw the results into a file that ends in .png or .svg."`
+	verboseFlag
 }
 
 const (
@@ -65,8 +66,8 @@ var simUses = []struct {
 	{"--list", "--list"},
 	{"--print", "--print SCENARIO --replay --limit --seed --duration"},
 	{"--shrink", "--shrink SCENARIO --replay --limit --seed --duration --out"},
-	{"--seeds", "--seeds SCENARIO --replay --limit --seed --duration --out --store --json"},
-	{"", "SCENARIO --replay --limit --seed --duration --store --trace --json --html --plot"},
+	{"--seeds", "--seeds SCENARIO --replay --limit --seed --duration --out --store --json --verbose"},
+	{"", "SCENARIO --replay --limit --seed --duration --store --trace --json --html --plot --verbose"},
 }
 
 // use returns the flag that says what to do, and refuses those that do not go with it.
@@ -125,7 +126,7 @@ func (c *simCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if use == "--list" {
-		return outputs{}.finishReport(report.Scenarios(), nil, s.out)
+		return outputs{}.finishReport(report.Scenarios(), false, nil, s.out)
 	}
 	on, err := parseStoreURL(c.Store)
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	if err := files.finishReport(r.Document(), r.WriteJSON, textOutput(s, c.outputFlags())); err != nil {
+	if err := files.finishReport(r.Document(), c.Verbose, r.WriteJSON, textOutput(s, c.outputFlags())); err != nil {
 		return err
 	}
 	return verdict(r)

@@ -51,7 +51,7 @@ func (c *simCommand) shrink(ctx context.Context, s *streams, source *simSource) 
 	}
 	done := &report.Shrunk{Before: source.scenario, After: small, Failed: failed, Fails: report.Failed(results), Tries: tried.Load(),
 		Saved: name, Command: simLine(wordsFor(name)...)}
-	return outputs{}.finishReport(done.Document(), nil, s.out)
+	return outputs{}.finishReport(done.Document(), false, nil, s.out)
 }
 
 // failsLike returns whether a scenario violates the same rule, or misses the same

@@ -274,3 +274,28 @@ func TestOneFileForTwoOutputsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestVerboseShowsAllOfAReport(t *testing.T) {
+	for _, args := range [][]string{
+		{"sim", "testdata/sim-small.yaml"},
+		{"replay", "--limit", "gcra:10/1m", "testdata/recorded.jsonl"},
+		{"compare", "--limit", "gcra:10/1m", "--limit", "gcra:20/1m", "testdata/recorded.jsonl"},
+	} {
+		plain, short, long := start(args...), start(append(args, "-v")...), start(append(args, "--verbose")...)
+		if short != long || plain.status != exitOK || long.status != exitOK {
+			t.Errorf("%q: -v and --verbose differ, or failed: %+v %+v", args, short, long)
+		}
+		if strings.Contains(long.out, "--verbose") || !strings.Contains(plain.out, "\n--verbose also shows: ") || len(long.out) <= len(plain.out)-40 {
+			t.Errorf("%q: plain\n%sverbose\n%s", args, plain.out, long.out)
+		}
+	}
+	page := "page.html"
+	t.Chdir(t.TempDir())
+	write(t, "log", oneEvent)
+	if got := start("replay", "--limit", "gcra:10/1m", "-v", "--html", page, "log"); got.status != exitOK || strings.Contains(read(t, page), "--verbose") {
+		t.Errorf("status %d, or the page says --verbose, of which it is the same", got.status)
+	}
+	if got := start("sim", "--list", "-v"); got.status != exitUsage || !strings.Contains(got.err, "--verbose does not go with --list") {
+		t.Errorf("%+v", got)
+	}
+}

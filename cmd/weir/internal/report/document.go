@@ -19,24 +19,30 @@ type Document struct {
 	Sections []section // in order of importance
 	Footer   []Fact    // in a terminal: what to do next
 	Next     *Document // in a terminal: what follows
+	// Verbose shows in a terminal what is otherwise behind the fold: sections, and rows
+	// that are 0 everywhere.
+	Verbose bool
 }
 
-// Fact is a named line of a summary.
-type Fact struct{ Name, Value string }
+// Fact is a named line of a summary. One that is 0 is behind the fold in a terminal, and
+// no part of a page.
+type Fact struct {
+	Name, Value string
+	Zero        bool
+}
 
 // section is a part of a document under a heading. One without content is left out.
 type section struct {
 	Title   string
 	Quiet   bool // in a terminal it has no heading
-	Fold    bool // in a page it is folded away
+	Fold    bool // in a page it is folded away, and in a terminal left out unless Verbose
+	Drawn   bool // a page has a picture of it, and folds it away
 	Text    []string
 	Facts   []Fact
 	Figures []figure
 	Stack   bool // the figures stand above each other
 	Tables  []table
-	Lines   string // in fixed columns; of a page only where PageOnly is true
-	// PageOnly leaves Lines out in a terminal.
-	PageOnly bool
+	Lines   string // in fixed columns
 }
 
 // figure is a picture, of one limit where Limit is not "".
@@ -63,9 +69,7 @@ type table struct {
 	Title string
 	Head  []string
 	Short []string // Head for a terminal, where it is another one
-	// PageOnly leaves the table out in a terminal.
-	PageOnly bool
-	Rows     [][]cell
+	Rows  [][]cell
 	// BarHead and Bars are drawn behind the heading and each row in a terminal.
 	BarHead string
 	Bars    []string

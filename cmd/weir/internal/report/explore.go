@@ -56,11 +56,11 @@ func (x *Exploration) Document() *Document {
 		factf("runs", "%s, %s attempts, %s events", Digits(x.Runs), Digits(x.Attempts), Digits(x.Events)),
 	}}
 	if x.Dropped > 0 {
-		d.Lead = append(d.Lead, Fact{"expected", leftOut(x.Dropped)})
+		d.Lead = append(d.Lead, fact("expected", leftOut(x.Dropped)))
 	}
 	seen := table{Title: "Corner cases", Head: []string{"corner case", "seen"}}
 	for _, g := range x.Goals {
-		seen.Rows = append(seen.Rows, []cell{word(g.Name), number(g.Count)})
+		seen.Rows = append(seen.Rows, []cell{{g.Name, className}, number(g.Count)})
 	}
 	d.add(section{Title: "Corner cases", Tables: []table{seen}})
 	if x.Failed == nil {
@@ -69,7 +69,7 @@ func (x *Exploration) Document() *Document {
 	}
 	d.Lead = append(d.Lead, factf("failed", "seed %d, saved in %s", x.Failed.Seed, Quoted(x.Saved)))
 	d.Next = x.Failed.Document()
-	d.Next.Footer = append(d.Next.Footer, Fact{"saved", Quoted(x.Saved)})
+	d.Next.Footer = append(d.Next.Footer, fact("saved", Quoted(x.Saved)))
 	return d
 }
 
@@ -108,7 +108,7 @@ func (s *Shrunk) Document() *Document {
 	}
 	d := &Document{Title: "Shrunk", Command: s.Command, Lead: []Fact{
 		factf("shrunk", "%s, in %s tries", Quoted(s.Before.Name), Digits(s.Tries)),
-	}, Footer: []Fact{{"saved", Quoted(s.Saved)}, {"replay", s.Command}}}
+	}, Footer: []Fact{fact("saved", Quoted(s.Saved)), fact("replay", s.Command)}}
 	d.add(section{Title: t.Title, Tables: []table{t}}, failure(s.Fails))
 	return d
 }

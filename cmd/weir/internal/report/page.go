@@ -117,6 +117,9 @@ func (p *page) facts(facts []Fact) {
 	}
 	p.print("<dl>\n")
 	for _, f := range facts {
+		if f.Zero {
+			continue
+		}
 		p.print("<dt>%s</dt><dd>%s</dd>\n", escape(f.Name), prose(f.Value))
 	}
 	p.print("</dl>\n")
@@ -143,7 +146,7 @@ func (p *page) limits(d *Document) {
 }
 
 func (p *page) section(s *section, id safe) {
-	if s.Fold {
+	if s.Fold || s.Drawn {
 		p.print("<details>\n<summary id=\"%s\">%s</summary>\n<section aria-labelledby=\"%s\">\n", id, prose(s.Title), id)
 	} else {
 		p.print("<section aria-labelledby=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", id, id, prose(s.Title))
@@ -174,7 +177,7 @@ func (p *page) section(s *section, id safe) {
 		p.print("</div>\n")
 	}
 	p.print("</section>\n")
-	if s.Fold {
+	if s.Fold || s.Drawn {
 		p.print("</details>\n")
 	}
 }

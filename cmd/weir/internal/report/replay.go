@@ -43,7 +43,7 @@ func (r *Replay) Document(command string) *Document {
 		}
 		s.Tables = append(s.Tables, t)
 	}
-	rows := section{Title: "Timeline", Quiet: true, Fold: true}
+	rows := section{Title: "Timeline", Quiet: true, Drawn: true}
 	if len(r.Timeline) > 0 {
 		rows.Tables = append(rows.Tables, r.timelineTable())
 	}
@@ -58,9 +58,9 @@ func (r *Comparison) Document(command string) *Document {
 	d.Lead = r.Source.facts(factf("limits", "for each %s, on %s", Quoted(r.Key), r.Store), &r.Span)
 	s := section{Title: "Side by side", Quiet: true}
 	if r.Events > 0 {
-		d.Lead = append(d.Lead, Fact{"keys", Digits(r.Keys)})
+		d.Lead = append(d.Lead, fact("keys", Digits(r.Keys)))
 		if r.UnitsOffered != r.Events {
-			d.Lead = append(d.Lead, Fact{"units", Digits(r.UnitsOffered)})
+			d.Lead = append(d.Lead, fact("units", Digits(r.UnitsOffered)))
 		}
 		s.Figures = append(s.Figures, figure{Chart: r.limitChart()}, figure{Chart: r.deniedThroughTime()})
 		over := section{Title: "Over time", Stack: true}
@@ -98,24 +98,22 @@ func (s *Source) answers(span *Span, keys int64, limits ...LimitCount) (all []an
 	return all
 }
 
-func factf(name, format string, args ...any) Fact { return Fact{name, fmt.Sprintf(format, args...)} }
+func fact(name, value string) Fact { return Fact{Name: name, Value: value} }
+
+func factf(name, format string, args ...any) Fact { return fact(name, fmt.Sprintf(format, args...)) }
 
 // facts say where a report came from and what was decided.
 func (s *Source) facts(limits Fact, span *Span) []Fact {
 	all := []Fact{factf("trace", "%s (%s)", Quoted(s.Trace), s.Format), limits, factf("events", "%s in %s", Count(span.Events, "request"), Count(s.Lines, "line"))}
-	if s.Empty > 0 {
-		all = append(all, factf("empty", "%s", Count(s.Empty, "line")))
-	}
-	if s.Headers > 0 {
-		all = append(all, factf("header", "%s", Count(s.Headers, "line")))
-	}
+	lines := func(name string, n int64) { all = append(all, Fact{name, Count(n, "line"), n == 0}) }
+	lines("empty", s.Empty)
+	lines("header", s.Headers)
+	lines("bad", s.Bad)
 	order := "replayed as they stand"
 	if s.Sorted {
 		order = "sorted by time"
 	}
-	all = append(all,
-		factf("bad", "%s", Count(s.Bad, "line")),
-		factf("disorder", "%s earlier than the one before, %s", Count(s.OutOfOrder, "event"), order))
+	all = append(all, Fact{"disorder", Count(s.OutOfOrder, "event") + " earlier than the one before, " + order, s.OutOfOrder == 0})
 	if span.Events > 0 {
 		first, last := algorithm.Instant(span.FirstMicros).Time(), algorithm.Instant(span.LastMicros).Time()
 		all = append(all, factf("span", "%s to %s (%s)", utcTime(first), utcTime(last), Duration(span.LastMicros-span.FirstMicros)))

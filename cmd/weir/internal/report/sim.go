@@ -85,16 +85,16 @@ func (s *Simulation) Wrong() (wrong []string) {
 // Document is the report for people.
 func (s *Simulation) Document() *Document {
 	d := &Document{Title: "Simulation: " + Quoted(s.Scenario), Command: s.Rerun + s.OnServer, Answers: s.answers()}
-	d.Lead = []Fact{{"scenario", Quoted(s.Scenario)}}
+	d.Lead = []Fact{fact("scenario", Quoted(s.Scenario))}
 	if about := s.Results[0].About; about != "" {
-		d.Lead = append(d.Lead, Fact{"about", Visible(about)})
+		d.Lead = append(d.Lead, fact("about", Visible(about)))
 	}
 	d.Lead = append(d.Lead, s.setup()...)
 	if s.Wrong() != nil {
-		d.Footer = []Fact{{"replay", d.Command}}
+		d.Footer = []Fact{fact("replay", d.Command)}
 	}
 	if Failed(s.Results) != nil {
-		d.Footer = append(d.Footer, Fact{"shrink", s.Rerun + " --shrink"})
+		d.Footer = append(d.Footer, fact("shrink", s.Rerun+" --shrink"))
 	}
 	limits := limitsOf(s.Results)
 	d.add(section{Title: "Each limit in short", Quiet: true, Tables: []table{s.headline(limits)}}, s.expectations())

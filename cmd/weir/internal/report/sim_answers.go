@@ -228,7 +228,7 @@ func (s *Simulation) setup() (facts []Fact) {
 		facts = append(facts, factf("skew", "clocks of nodes are off by up to %s and drift by up to %s µs a second", short(nodes.Skew), Digits(nodes.Drift)))
 	}
 	for _, text := range s.ignored() {
-		facts = append(facts, Fact{"ignored", text})
+		facts = append(facts, fact("ignored", text))
 	}
 	return facts
 }
@@ -239,7 +239,7 @@ func (s *Simulation) text() (all section) {
 		return all
 	}
 	if text, err := s.Ran.YAML(); err == nil {
-		all = section{Title: "The scenario", Fold: true, Lines: Visible(string(text)), PageOnly: true}
+		all = section{Title: "The scenario", Fold: true, Lines: Visible(string(text))}
 	}
 	return all
 }

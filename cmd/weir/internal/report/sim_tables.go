@@ -180,7 +180,7 @@ func clientTable(r *result.Result) table {
 	if f.Partial {
 		title += "; there were too many to remember, so that one that came back may count twice"
 	}
-	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted"}, PageOnly: true}
+	t := table{Title: title, Head: []string{"key", "attempts", "units offered", "units admitted"}}
 	for _, c := range f.Top {
 		t.Rows = append(t.Rows, []cell{line(Quoted(c.Key)), number(c.Attempts), number(c.OfferedUnits), number(c.AdmittedUnits)})
 	}
@@ -205,7 +205,7 @@ func more(results []*result.Result) section {
 		counts(&corners, g.Name, results, func(r *result.Result) int64 { return r.Goals[i].Count })
 	}
 	limits := limitsOf(results)
-	server := table{Title: "What the server did", Head: []string{measure}, PageOnly: true}
+	server := table{Title: "What the server did", Head: []string{measure}}
 	for _, l := range limits {
 		server.Head = append(server.Head, l.label())
 	}
@@ -214,7 +214,6 @@ func more(results []*result.Result) section {
 	counts(&server, "units charged", limits, func(l limitOf) int64 { return l.ExecutedUnits })
 	counts(&server, "keys charged", limits, func(l limitOf) int64 { return l.Keys })
 	waits := headed("How good RetryAfter was", results)
-	waits.PageOnly = true
 	counts(&waits, "denied with a wait", results, func(r *result.Result) int64 { return r.RetryAfter.Denied })
 	counts(&waits, "kept, and admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
 	counts(&waits, "came back too early, and denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
@@ -222,7 +221,7 @@ func more(results []*result.Result) section {
 	for _, r := range results {
 		digests.Rows = append(digests.Rows, []cell{word(Quoted(r.Limit)), number(r.Events), {r.Digest, classHash}})
 	}
-	all := section{Title: "More numbers", Quiet: true, Fold: true, Tables: filled(server, waits, corners, digests)}
+	all := section{Title: "Corner cases, digests, the server, RetryAfter and keys", Quiet: true, Fold: true, Tables: filled(server, waits, corners, digests)}
 	for _, r := range results {
 		if len(r.Fairness.Top) > 0 {
 			all.Tables = append(all.Tables, clientTable(r))

@@ -11,12 +11,33 @@ import (
 // WriteText writes the document for a terminal: without pictures, and in at most 100
 // columns where keys and names are not very long.
 func (d *Document) WriteText(w io.Writer) error {
-	_, err := io.WriteString(w, Visible(strings.Join(d.text(), "\n")))
+	t := &textWriter{verbose: d.Verbose}
+	parts := t.document(d)
+	if folded := t.folded(); folded != "" {
+		parts = append(parts, "--verbose also shows: "+folded+".\n")
+	}
+	_, err := io.WriteString(w, Visible(strings.Join(parts, "\n")))
 	return err
 }
 
-// text is the document in parts, with an empty line between them.
-func (d *Document) text() (parts []string) {
+// textWriter makes a text, and counts what it leaves behind the fold.
+type textWriter struct {
+	verbose  bool
+	sections []string // their titles
+	zeros    int64    // rows that are 0 everywhere
+}
+
+// folded says what was left out; "" for nothing.
+func (t *textWriter) folded() string {
+	all := t.sections
+	if t.zeros > 0 {
+		all = append(all, Count(t.zeros, "row")+" of zeros")
+	}
+	return strings.Join(all, "; ")
+}
+
+// document is the document in parts, with an empty line between them.
+func (t *textWriter) document(d *Document) (parts []string) {
 	if d.Answers != nil {
 		answers := ""
 		for _, a := range d.Answers {
@@ -25,51 +46,56 @@ func (d *Document) text() (parts []string) {
 		parts = append(parts, answers)
 	}
 	if d.Lead != nil {
-		parts = append(parts, factText(d.Lead))
+		parts = append(parts, t.facts(d.Lead))
 	}
 	for i := range d.Sections {
-		parts = append(parts, d.Sections[i].text()...)
+		parts = append(parts, t.section(&d.Sections[i])...)
 	}
 	if d.Next != nil {
-		parts = append(parts, d.Next.text()...)
+		parts = append(parts, t.document(d.Next)...)
 	}
 	if d.Footer != nil {
-		parts = append(parts, factText(d.Footer))
+		parts = append(parts, t.facts(d.Footer))
 	}
 	return parts
 }
 
-func factText(facts []Fact) string {
+func (t *textWriter) facts(facts []Fact) string {
 	var b strings.Builder
 	for _, f := range facts {
+		if f.Zero && !t.verbose {
+			t.zeros++
+			continue
+		}
 		fmt.Fprintf(&b, "%-10s%s\n", f.Name, f.Value)
 	}
 	return b.String()
 }
 
-// text is the section in parts.
-func (s *section) text() (parts []string) {
+// section is the section in parts.
+func (t *textWriter) section(s *section) (parts []string) {
+	if s.Fold && !t.verbose {
+		t.sections = append(t.sections, strings.ToLower(s.Title[:1])+s.Title[1:])
+		return nil
+	}
 	if s.Text != nil {
 		parts = append(parts, strings.Join(s.Text, "\n")+"\n")
 	}
 	if s.Facts != nil {
-		parts = append(parts, factText(s.Facts))
+		parts = append(parts, t.facts(s.Facts))
 	}
-	if s.Lines != "" && !s.PageOnly {
-		parts = append(parts, s.Lines+"\n")
+	if s.Lines != "" {
+		parts = append(parts, strings.TrimRight(s.Lines, "\n")+"\n")
 	}
 	titled := s.Quiet
 	for i := range s.Tables {
-		t := &s.Tables[i]
-		if t.PageOnly {
-			continue
-		}
+		one := &s.Tables[i]
 		heading := ""
-		if t.Head[0] != measure && t.Title != "" {
-			heading = t.Title + "\n"
-			titled = titled || t.Title == s.Title
+		if one.Head[0] != measure && one.Title != "" {
+			heading = one.Title + "\n"
+			titled = titled || one.Title == s.Title
 		}
-		parts = append(parts, heading+t.text())
+		parts = append(parts, heading+t.table(one))
 	}
 	if parts != nil && !titled && s.Title != "" {
 		parts = append([]string{s.Title + "\n"}, parts...)
@@ -77,9 +103,9 @@ func (s *section) text() (parts []string) {
 	return parts
 }
 
-// text is the table with two spaces between columns. Texts of any length come last, and
-// rows that are 0 everywhere are left out.
-func (t *table) text() string {
+// table is the table with two spaces between columns. Texts of any length come last, and
+// rows that are 0 everywhere are behind the fold.
+func (w *textWriter) table(t *table) string {
 	head := slices.Clone(t.Head)
 	if t.Short != nil {
 		head = slices.Clone(t.Short)
@@ -89,7 +115,8 @@ func (t *table) text() string {
 	}
 	lines, bars := [][]string{head}, []string{t.BarHead}
 	for i, cells := range t.Rows {
-		if cells[0].Class == className && zero(cells) {
+		if cells[0].Class == className && zero(cells) && !w.verbose {
+			w.zeros++
 			continue
 		}
 		line := make([]string, len(cells))

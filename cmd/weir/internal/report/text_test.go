@@ -119,3 +119,42 @@ func TestQuotedIsPrintableAndTellsStringsApart(t *testing.T) {
 		}
 	})
 }
+
+// A terminal shows what matters first and what few ask for only when it is asked for; the
+// text says that there is more.
+func TestTextFoldsAwayUnlessVerbose(t *testing.T) {
+	folded := []string{"Digests", "0123456789abcdef", "corner cases  ", "what the server did", "bad       0 lines"}
+	d := simulation(madeUp()).Document()
+	d.Lead = append(d.Lead, Fact{"bad", "0 lines", true})
+	write := func() string {
+		var b strings.Builder
+		if err := d.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	short := write()
+	d.Verbose = true
+	long := write()
+	for _, text := range folded {
+		if strings.Contains(short, text) || !strings.Contains(long, text) {
+			t.Errorf("%q: in the short text %v, in the long one %v", text, strings.Contains(short, text), strings.Contains(long, text))
+		}
+	}
+	if end := "\n\n--verbose also shows: corner cases, digests, the server, RetryAfter and keys; "; !strings.Contains(short, end) || !strings.HasSuffix(short, " rows of zeros.\n") {
+		t.Errorf("the end does not say that there is more:\n%s", short)
+	}
+	if strings.Contains(long, "--verbose") {
+		t.Errorf("the end says that there is more:\n%s", long)
+	}
+	words := func(line string) string { return strings.Join(strings.Fields(line), " ") + "\n" } // columns are as wide as their rows
+	all := ""
+	for line := range strings.Lines(long) {
+		all += words(line)
+	}
+	for line := range strings.Lines(short) {
+		if !strings.HasPrefix(line, "--verbose") && !strings.Contains(all, words(line)) {
+			t.Errorf("%q is in the short text only", line)
+		}
+	}
+}
