@@ -70,7 +70,7 @@ func (b *bound) send(ctx context.Context, key string, r algorithm.Request, d *di
 	p := d.pending(ctx, b.timeout, 1)
 	op := &p.ops[0]
 	op.Slot, op.Key, op.Request = b.slot, key, r
-	scripted, err := p.add(b.store, op, b.prepared)
+	scripted, err := p.add(op, b.prepared)
 	if scripted {
 		err = p.locate(b.store)
 	}

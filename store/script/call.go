@@ -127,7 +127,7 @@ func (c *call) ask(withdrawn chan struct{}) (reply string, err error) {
 	args, script := c.command.Args[:0], s.batch
 	if c.isSingle() {
 		p := c.Groups[0].Value
-		args = append(append(args, "", "", "1", p.names[0], now, least), p.numbers[0]...)
+		args = append(append(args, "", "", "1", p.storedNames()[0], now, least), p.numbers[0]...)
 		script = p.limits[0].source.single
 	} else {
 		c.coalesce()
@@ -147,8 +147,8 @@ func (c *call) batch(args []string, now, least string) ([]string, error) {
 	args = append(args, "", "", "")
 	for i := range c.coalesced {
 		p := c.coalesced[i].first
-		args = append(args, p.names...)
-		keys += len(p.names)
+		args = append(args, p.storedNames()...)
+		keys += len(p.ops)
 	}
 	args[2] = strconv.Itoa(keys)
 	args = append(args, now, least, "")

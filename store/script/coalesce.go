@@ -25,17 +25,32 @@ func (c *call) coalesce() {
 	for _, g := range c.Groups {
 		p := g.Value
 		p.next = nil
-		if i, known := c.last[p.names[0]]; known && c.coalesces(&c.coalesced[i], p) {
-			r := &c.coalesced[i]
-			r.last.next, r.last, r.count = p, p, r.count+1
-			r.together = c.takes
+		if n := len(c.coalesced); n > 0 && c.coalesces(&c.coalesced[n-1], p) && c.coalesced[n-1].first.isOfSlot(p) {
+			c.join(&c.coalesced[n-1], p) // nobody needs its name
 			continue
 		}
-		for _, name := range p.names {
+		names := p.storedNames()
+		if i, known := c.last[names[0]]; known && c.coalesces(&c.coalesced[i], p) {
+			c.join(&c.coalesced[i], p)
+			continue
+		}
+		for _, name := range names {
 			c.last[name] = len(c.coalesced)
 		}
 		c.coalesced = append(c.coalesced, coalesced{first: p, last: p, count: 1})
 	}
+}
+
+// join adds p to r.
+func (c *call) join(r *coalesced, p *pending) {
+	r.last.next, r.last, r.count = p, p, r.count+1
+	r.together = c.takes
+}
+
+// isOfSlot reports whether the first op of both is of one slot, without their names.
+func (p *pending) isOfSlot(other *pending) bool {
+	a, b := &p.ops[0].Slot, &other.ops[0].Slot
+	return a.Key == b.Key && a.Limit == b.Limit && p.limits[0] == other.limits[0]
 }
 
 // coalesces reports whether p can join r, the last that touches the first slot of p.

@@ -90,6 +90,33 @@ func TestCoalescedGroupsAreSentAsOne(t *testing.T) {
 	}
 }
 
+// TestNameIsMadeOnceForCallersOfOneSlot: those who join another one need none. Whoever
+// asks the slot for something else ends that, also with a limit of other parameters.
+func TestNameIsMadeOnceForCallersOfOneSlot(t *testing.T) {
+	windowOf20 := algorithm.Must(algorithm.NewFixedWindow(algorithm.PerSecond(20)))
+	var keys string
+	s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) {
+		keys = c.Args[2]
+		return "5;*2,;+0 2;*2,0 3;+", nil
+	}), nil)
+	sent := sendTogether(t, &s.takes, oneOp("k", windowOf10), oneOp("k", windowOf10), oneOp("k", windowOf20),
+		oneOp("k", windowOf10), oneOp("k", windowOf10), oneOp("other", windowOf10))
+	if keys != "4" {
+		t.Errorf("%s requests, want 4", keys)
+	}
+	for i, want := range []int{1, 0, 1, 1, 0, 1} {
+		if got := len(sent[i].names); got != want {
+			t.Errorf("caller %d: %d names, want %d", i, got, want)
+		}
+	}
+	for i, want := range []int64{9, 8, 17, 6, 5, 9} {
+		ops := make([]store.Op, 1)
+		if _, committed, err := waitFor(sent[i], ops); !committed || err != nil || ops[0].Outcome.Remaining != want {
+			t.Errorf("caller %d: %v, %v, %d remain, want %d", i, committed, err, ops[0].Outcome.Remaining, want)
+		}
+	}
+}
+
 // TestRepliesToCoalescedGroups: one that is not of the script is a decision for nobody.
 func TestRepliesToCoalescedGroups(t *testing.T) {
 	three := [][]store.Op{oneOp("k", windowOf10), oneOp("k", windowOf10), oneOp("k", windowOf10)}

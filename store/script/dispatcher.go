@@ -204,7 +204,7 @@ func (d *dispatcher) leave(p *pending) (unsent bool) {
 		c.isWithdrawn = true
 	}
 	if d.batcher.Silent(&c.Call) && time.Since(c.begun) >= silence {
-		d.store.closeIdle(p.node, p.names[0])
+		d.store.closeIdle(p.node, p.storedName(0)) // names may be written by the call
 	}
 	d.start(d.next())
 	return unsent
