@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -175,5 +176,29 @@ func TestChargeOfAFailedStoreIsNotDenied(t *testing.T) {
 	l := weir.Must(weir.New(down, weir.Must(weir.ParseLimit("l", "gcra:5/1s")), &weir.Options{OnFailure: weir.FailOpen}))
 	if d, err := l.Charge(context.Background(), "a", 9); err != nil || !d.Allowed || !d.Degraded {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+func TestSettleRefundsTheRestAndChargesTheExcess(t *testing.T) {
+	limit := weir.Must(weir.ParseLimit("tokens", "token-bucket:10/24h"))
+	at := time.Unix(1_764_288_000, 0)
+	for _, test := range []struct {
+		taken, actual int64
+		verb          algorithm.Verb
+		cost          int64
+		differs       bool
+	}{
+		{5, 0, algorithm.Refund, 5, true},
+		{5, 2, algorithm.Refund, 3, true},
+		{5, 5, algorithm.Charge, 0, false},
+		{5, 9, algorithm.Charge, 4, true},
+		{0, 9, algorithm.Charge, 9, true},
+		{5, -1, algorithm.Charge, -1, true}, // refused by the store
+		{5, math.MinInt64, algorithm.Charge, math.MinInt64, true},
+	} {
+		ask, differs := limit.Settle("k", test.taken, test.actual, at)
+		if differs != test.differs || ask.Verb != test.verb || ask.Cost != test.cost || ask.Key != "k" || ask.Verb == algorithm.Refund && !ask.At.Equal(at) {
+			t.Errorf("%d taken, %d actual: %+v %v", test.taken, test.actual, ask, differs)
+		}
 	}
 }

@@ -63,6 +63,20 @@ func (l Limit) Refund(key string, n int64, at time.Time) Ask {
 	return Ask{Limit: l, Key: key, Cost: n, Verb: algorithm.Refund, At: at, look: n == 0}
 }
 
+// Settle returns an Ask that replaces a cost that was taken at an instant, the At of the
+// Decision that took it, by the actual cost: a Refund of the rest or a Charge of the
+// excess. differs is false where the two are equal, and there is nothing to ask. An actual
+// cost below 0 gives an Ask that is refused.
+func (l Limit) Settle(key string, taken, actual int64, at time.Time) (ask Ask, differs bool) {
+	switch {
+	case actual < 0:
+		return l.Charge(key, actual), true
+	case actual < taken:
+		return l.Refund(key, taken-actual, at), true
+	}
+	return l.Charge(key, actual-taken), actual != taken
+}
+
 // check refuses a limit without a name or an algorithm; i is the index of the Ask
 // for the error, -1 where there is none.
 func (l *Limit) check(i int) error {

@@ -19,19 +19,37 @@ import (
 // TestAbortedRequestsChargeOnceAndLeaveNothing: clients that go away while they are
 // served, or while they wait for their turn.
 func TestAbortedRequestsChargeOnceAndLeaveNothing(t *testing.T) {
+	abortMany(t, 2_000, 1, nil)
+}
+
+// TestAbortedRequestsAreSettledOnce: each takes 5 units, and costs 2 in the end.
+func TestAbortedRequestsAreSettledOnce(t *testing.T) {
+	var settled atomic.Int64
+	served := abortMany(t, 10_000, 2, &httplimit.Options{
+		Cost:         func(*http.Request) int64 { return 5 },
+		Settle:       func(*http.Request, *httplimit.Outcome) int64 { settled.Add(1); return 2 },
+		SettleFailed: func(_ *http.Request, err error) { t.Error(err) },
+	})
+	if settled.Load() != served {
+		t.Errorf("%d settled, %d served", settled.Load(), served)
+	}
+}
+
+// abortMany aborts many requests, of which each that is served must have cost a number of
+// units in the end, and returns how many were served.
+func abortMany(t *testing.T, requests int, cost int64, opts *httplimit.Options) (served int64) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	requests := 10_000
 	if testing.Short() {
 		requests = 1_000
 	}
 	const capacity = 1_000_000
 	s := newMemory(t, &movable{midnight})
 	l := limiterOn(t, s, fmt.Sprintf("gcra:%d/400h", capacity), nil)
-	var asked, served atomic.Int64
+	var asked, handled atomic.Int64
 	counted := func(r *http.Request) (string, bool) { asked.Add(1); return "everyone", true }
-	m := newMiddleware(t, l, counted, nil)
+	m := newMiddleware(t, l, counted, opts)
 	server := httptest.NewServer(m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		served.Add(1)
+		handled.Add(1)
 		if r.URL.Path == "/wait" {
 			<-r.Context().Done()
 		}
@@ -56,9 +74,12 @@ func TestAbortedRequestsChargeOnceAndLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Who is gone before the limit is asked is not charged.
-	if charged := capacity - d.Remaining; charged != served.Load() || charged > asked.Load() || charged < int64(requests)/10 {
-		t.Errorf("%d charged, %d asked, %d served", charged, asked.Load(), served.Load())
+	served = handled.Load()
+	if charged := capacity - d.Remaining; charged != cost*served || served > asked.Load() || served < int64(requests)/10 {
+		t.Errorf("%d charged, %d asked, %d served", charged, asked.Load(), served)
 	}
+	t.Logf("%d requests, %d asked, %d served, %d charged", requests, asked.Load(), served, capacity-d.Remaining)
+	return served
 }
 
 // abort makes a request and leaves it: before it is written in full, right after, or

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/policy"
 )
 
 // Options are the optional settings of a Middleware. nil means all defaults.
@@ -30,6 +31,16 @@ type Options struct {
 	// without a status, the status is Verdict.Status; only its first status counts. It
 	// may keep the Verdict.
 	Denied func(w http.ResponseWriter, r *http.Request, v *Verdict)
+	// Settle, where it is not nil, returns what an admitted request has really cost one
+	// limit, 0 or more, once its handler has returned: see OnlyFailures, BodyBytes and
+	// Outcome. Until then the request holds what Cost says, so that no number of
+	// concurrent requests passes the limit. Then the rest is given back, or the excess
+	// is charged, into debt where nothing is left. Equal costs ask nothing.
+	Settle func(r *http.Request, o *Outcome) int64
+	// SettleFailed, where it is not nil, gets the error of a request that could not be
+	// settled, and keeps what it took: of the store, *weir.DebtError, and of a cost
+	// below 0. nil: only the Observer of the limiter sees it.
+	SettleFailed func(r *http.Request, err error)
 }
 
 // Rule is one limit of NewMulti.
@@ -51,22 +62,35 @@ type Rule struct {
 // hijacking and http.ResponseController work as without a Middleware. Asking costs what
 // the limiter costs; with one limit, a Middleware allocates nothing besides, and twice
 // for the headers.
+//
+// With Options.Settle each admitted request is settled once, also where its handler
+// panics or its client is gone: one more call to the store, before the answer ends, of
+// at most 5 s. The handler then gets a ResponseWriter that counts, with the same optional
+// interfaces: http.Flusher, http.Hijacker, io.ReaderFrom, http.Pusher and Unwrap. A
+// request that leaves while it waits for its Delay gets everything back.
 type Middleware struct {
-	source  source
-	skip    func(*http.Request) bool
-	headers Headers
-	denied  func(http.ResponseWriter, *http.Request, *Verdict)
+	source       source
+	skip         func(*http.Request) bool
+	headers      Headers
+	denied       func(http.ResponseWriter, *http.Request, *Verdict)
+	settle       func(*http.Request, *Outcome) int64
+	settleFailed func(*http.Request, error)
 }
 
 // source asks the limits about a request, and fills in c.v.
 type source interface {
 	decide(r *http.Request, c *call)
+	// settle replaces what was taken by the actual costs of the limits.
+	settle(ctx context.Context, t *taken, actual func(limit string, taken int64) int64) error
 }
 
 // call is what the decision of one request needs. It is reused.
 type call struct {
 	v    Verdict
-	asks []weir.Ask
+	asks []weir.Ask // for v.Decisions, where they are not those of a policy
+	// settles reports whether verdict, of a policy, will be needed.
+	settles bool
+	verdict *policy.Verdict
 	// limits and one are what v.Limits and v.Decisions may point into.
 	limits []weir.Limit
 	one    [1]weir.Decision
@@ -97,6 +121,9 @@ func New(limiter *weir.Limiter, key Key, opts *Options) (*Middleware, error) {
 		return nil, err
 	}
 	limits := []weir.Limit{rule.Limit}
+	if err := opts.checkSettle(limits); err != nil {
+		return nil, err
+	}
 	return newMiddleware(&single{limiter, rule, limits, policyOf(limits)}, opts), nil
 }
 
@@ -129,12 +156,18 @@ func NewMulti(decider weir.Decider, opts *Options, rules ...Rule) (*Middleware, 
 		names[rule.Limit.Name] = true
 		m.rules[i], limits[i] = rule, rule.Limit
 	}
+	if err := opts.checkSettle(limits); err != nil {
+		return nil, err
+	}
 	m.policy = policyOf(limits)
 	return newMiddleware(m, opts), nil
 }
 
 func newMiddleware(s source, opts *Options) *Middleware {
-	m := &Middleware{source: s, skip: opts.Skip, headers: opts.Headers, denied: opts.Denied}
+	m := &Middleware{
+		source: s, skip: opts.Skip, headers: opts.Headers, denied: opts.Denied,
+		settle: opts.Settle, settleFailed: opts.SettleFailed,
+	}
 	if m.denied == nil {
 		m.denied = WriteProblem
 	}
@@ -185,17 +218,26 @@ func (rule *Rule) check(where string, o *Options) error {
 // method value limited.Handler is middleware for net/http and chi.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.Admit(w, r) {
+		end, allowed := m.Admit(w, r)
+		switch {
+		case !allowed:
+		case end == nil:
 			next.ServeHTTP(w, r)
+		default:
+			serveAndEnd(next, w, r, end)
 		}
 	})
 }
 
 // Admit asks about a request, writes the headers, and reports whether it may go on.
 // Where it may not, the answer is written. Adapters for frameworks call it.
-func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request) bool {
+//
+// end is nil where there is nothing to settle. Otherwise the caller calls it when the
+// request has ended, whatever came of it: only the first call counts. It may be called
+// from another goroutine.
+func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request) (end func(*Outcome), allowed bool) {
 	if m.skip != nil && m.skip(r) {
-		return true
+		return nil, true
 	}
 	c := calls.Get().(*call)
 	defer c.release()
@@ -204,29 +246,31 @@ func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request) bool {
 	if !c.v.Allowed {
 		m.answer(w, r, c.v.clone())
 	}
-	return c.v.Allowed
+	return m.end(r, c), c.v.Allowed
 }
 
 // Decide asks about a request, waits the Delay of a leaky bucket, and writes nothing:
 // the caller answers. The Verdict of a request that Options.Skip lets pass is Allowed
-// without limits.
-func (m *Middleware) Decide(r *http.Request) *Verdict {
+// without limits. end is that of Admit.
+func (m *Middleware) Decide(r *http.Request) (v *Verdict, end func(*Outcome)) {
 	if m.skip != nil && m.skip(r) {
-		return &Verdict{Allowed: true}
+		return &Verdict{Allowed: true}, nil
 	}
 	c := calls.Get().(*call)
 	defer c.release()
 	m.decide(r, c)
-	return c.v.clone()
+	return c.v.clone(), m.end(r, c)
 }
 
 // Headers returns Options.Headers, for adapters that write them elsewhere.
 func (m *Middleware) Headers() Headers { return m.headers }
 
 func (m *Middleware) decide(r *http.Request, c *call) {
+	c.settles = m.settle != nil
 	m.source.decide(r, c)
 	if c.v.Allowed && c.v.Delay > 0 {
 		if err := sleep(r.Context(), c.v.Delay); err != nil {
+			m.cancel(r, c)
 			c.v = Verdict{Err: err}
 		}
 	}
@@ -315,6 +359,9 @@ func (s *single) decide(r *http.Request, c *call) {
 		return
 	}
 	c.one[0] = d
+	if c.settles {
+		c.asks = append(c.asks, s.rule.Limit.ForN(key, cost))
+	}
 	c.v = Verdict{
 		Allowed: d.Allowed, Limits: s.limits, Decisions: c.one[:],
 		RetryAfter: d.RetryAfter, Delay: d.Delay, policy: s.policy,

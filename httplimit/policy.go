@@ -79,6 +79,10 @@ func (p *enforced) decide(r *http.Request, c *call) {
 		return
 	}
 	c.v = verdictOfPolicy(&answer)
+	if c.settles && answer.Allowed {
+		kept := answer // answer stays on the stack
+		c.verdict = &kept
+	}
 }
 
 // verdictOfPolicy leaves out what is in shadow, and what was not asked.

@@ -7,16 +7,12 @@ package connectlimit
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
-	"time"
 
 	"connectrpc.com/connect"
-	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/internal/adapter"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -28,6 +24,9 @@ import (
 // RemoteAddr. A call that is not allowed gets the error of Error. RateLimit and
 // RateLimit-Policy are in the header of the answer, or in the metadata of the error.
 // Clients that have the interceptor are not limited.
+//
+// Options.Settle of m gets the error of the handler, the HTTP status that its code stands
+// for, and the reply of a unary call.
 func New(m *httplimit.Middleware) connect.Interceptor { return &interceptor{m} }
 
 type interceptor struct{ m *httplimit.Middleware }
@@ -39,7 +38,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			return next(ctx, request)
 		}
 		ctx2 := context.WithValue(ctx, contextKey{}, request.Any())
-		v := i.m.Decide(requestOf(ctx2, request.HTTPMethod(), request.Spec(), request.Peer(), request.Header()))
+		v, end := i.m.Decide(requestOf(ctx2, request.HTTPMethod(), request.Spec(), request.Peer(), request.Header()))
 		if !v.Allowed {
 			return nil, errorOf(i.m, v)
 		}
@@ -47,7 +46,18 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		if info, ok := connect.CallInfoForHandlerContext(ctx); ok {
 			i.m.Headers().Write(info.ResponseHeader(), v)
 		}
-		return next(ctx, request)
+		var response connect.AnyResponse
+		err := adapter.Call(end, func() (err error) {
+			response, err = next(ctx, request)
+			return err
+		}, func(err error) httplimit.Outcome {
+			o := httplimit.Outcome{Status: httpStatus(err)}
+			if err == nil {
+				o.Reply, o.Header = response.Any(), response.Header()
+			}
+			return o
+		})
+		return response, err
 	}
 }
 
@@ -59,13 +69,30 @@ func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conn
 // WrapStreamingHandler implements connect.Interceptor.
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		v := i.m.Decide(requestOf(ctx, http.MethodPost, conn.Spec(), conn.Peer(), conn.RequestHeader()))
+		v, end := i.m.Decide(requestOf(ctx, http.MethodPost, conn.Spec(), conn.Peer(), conn.RequestHeader()))
 		if !v.Allowed {
 			return errorOf(i.m, v)
 		}
 		i.m.Headers().Write(conn.ResponseHeader(), v)
-		return next(ctx, conn)
+		return adapter.Call(end, func() error { return next(ctx, conn) }, func(err error) httplimit.Outcome {
+			return httplimit.Outcome{Status: httpStatus(err), Header: conn.ResponseHeader()}
+		})
 	}
+}
+
+// httpStatus is the HTTP status of the error of a handler, as connect reads it.
+func httpStatus(err error) int {
+	switch code := connect.CodeOf(err); {
+	case err == nil:
+		return http.StatusOK
+	case code != connect.CodeUnknown:
+		return adapter.HTTPStatus(uint32(code))
+	case errors.Is(err, context.Canceled):
+		return adapter.HTTPStatus(uint32(connect.CodeCanceled))
+	case errors.Is(err, context.DeadlineExceeded):
+		return adapter.HTTPStatus(uint32(connect.CodeDeadlineExceeded))
+	}
+	return adapter.HTTPStatus(uint32(connect.CodeOf(err)))
 }
 
 type contextKey struct{}
@@ -90,15 +117,9 @@ func requestOf(ctx context.Context, method string, spec connect.Spec, peer conne
 func errorOf(m *httplimit.Middleware, v *httplimit.Verdict) *connect.Error {
 	err := Error(v)
 	m.Headers().Write(err.Meta(), v)
-	if v.Err != nil {
-		return err
+	if pushback := adapter.StatusOf(v).Pushback; pushback != "" {
+		err.Meta().Set("Grpc-Retry-Pushback-Ms", pushback)
 	}
-	pushback := "-1" // do not repeat it
-	if v.Blocked == "" && v.RetryAfter != weir.Never {
-		wait := (v.RetryAfter + time.Millisecond - 1) / time.Millisecond
-		pushback = strconv.FormatInt(min(int64(wait), math.MaxInt32), 10) // gRFC A6: 32 bits
-	}
-	err.Meta().Set("Grpc-Retry-Pushback-Ms", pushback)
 	return err
 }
 
@@ -109,32 +130,19 @@ func errorOf(m *httplimit.Middleware, v *httplimit.Verdict) *connect.Error {
 // function returned a number below 0; Unavailable where there is no decision for another
 // reason. The text holds no key, and no message of a store.
 func Error(v *httplimit.Verdict) *connect.Error {
-	switch {
-	case v.Err != nil && v.Status() == http.StatusInternalServerError:
-		return connect.NewError(connect.CodeInvalidArgument, errors.New("the cost of the call is below 0"))
-	case errors.Is(v.Err, context.Canceled) && !weir.IsFailure(v.Err):
-		return connect.NewError(connect.CodeCanceled, context.Canceled)
-	case errors.Is(v.Err, context.DeadlineExceeded) && !weir.IsFailure(v.Err): // not the time-out of the store
-		return connect.NewError(connect.CodeDeadlineExceeded, context.DeadlineExceeded)
-	case v.Err != nil:
-		return connect.NewError(connect.CodeUnavailable, errors.New("the rate limiter does not answer"))
-	case v.Blocked != "":
-		return connect.NewError(connect.CodePermissionDenied, errors.New(v.Blocked))
+	of := adapter.StatusOf(v)
+	err := connect.NewError(connect.Code(of.Code), of.Err)
+	if err.Code() != connect.CodeResourceExhausted {
+		return err
 	}
 	failure := &errdetails.QuotaFailure{}
-	for _, name := range v.Violated() {
-		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{
-			Subject:     "limit:" + strings.ToValidUTF8(name, "?"),
-			Description: "the limit " + strconv.Quote(name) + " has no units left for this call",
-		})
+	for _, violation := range of.Violations {
+		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{Subject: violation.Subject, Description: violation.Description})
 	}
-	text, details := "rate limit exceeded", []proto.Message{failure}
-	if v.RetryAfter == weir.Never {
-		text = "the call costs more than the limit can ever admit"
-	} else {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(v.RetryAfter)})
+	details := []proto.Message{failure}
+	if of.HasRetryDelay {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(of.RetryDelay)})
 	}
-	err := connect.NewError(connect.CodeResourceExhausted, errors.New(text))
 	for _, message := range details {
 		if detail, problem := connect.NewErrorDetail(message); problem == nil {
 			err.AddDetail(detail)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v5"
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/internal/adapter"
 )
 
 // New returns middleware that asks m, and does not call the next handler where the
@@ -17,29 +18,63 @@ import (
 // parameters of the route are path values (httplimit.PathValue), and its method and path
 // are the pattern (httplimit.Pattern); both need middleware that runs behind the router,
 // as Use adds it. c.Request() is not changed.
+//
+// For Options.Settle of m, the status of an error of the handler is that of
+// echo.StatusCode, or 500: what an HTTPErrorHandler of your own does with it comes later.
 func New(m *httplimit.Middleware) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c *echo.Context) error {
-			if !m.Admit(c.Response(), requestOf(c)) {
+			end, allowed := m.Admit(early{c.Response()}, requestOf(c))
+			if !allowed {
 				return nil
 			}
-			return next(c)
+			return adapter.Call(end, func() error { return next(c) }, func(err error) httplimit.Outcome {
+				return outcomeOf(c.Response(), err)
+			})
 		}
 	}
+}
+
+// early is a ResponseWriter for which a status such as 103 is no answer.
+type early struct{ http.ResponseWriter }
+
+func (w early) WriteHeader(status int) {
+	below, err := echo.UnwrapResponse(w.ResponseWriter)
+	if err == nil && status < 200 && status != http.StatusSwitchingProtocols {
+		below.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w early) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func outcomeOf(w http.ResponseWriter, err error) httplimit.Outcome {
+	response, status := echo.ResolveResponseStatus(w, err)
+	o := httplimit.Outcome{Status: status, Header: w.Header()}
+	if response != nil {
+		o.Bytes = response.Size
+	}
+	if (response == nil || !response.Committed) && err == nil && status == http.StatusOK {
+		o.Status = 0 // nothing says so
+	}
+	return o
 }
 
 type contextKey struct{}
 
 // requestOf returns a copy of the request that a Key can find everything in.
 func requestOf(c *echo.Context) *http.Request {
-	r := c.Request().WithContext(context.WithValue(c.Request().Context(), contextKey{}, c))
-	for _, value := range c.PathValues() {
-		r.SetPathValue(value.Name, value.Value)
+	r, pattern := c.Request(), c.Path()
+	if pattern != "" {
+		pattern = r.Method + " " + pattern
 	}
-	if path := c.Path(); path != "" {
-		r.Pattern = r.Method + " " + path
-	}
-	return r
+	ctx := context.WithValue(r.Context(), contextKey{}, c)
+	return adapter.Request(r, ctx, pattern, func(set func(name, value string)) {
+		for _, value := range c.PathValues() {
+			set(value.Name, value.Value)
+		}
+	})
 }
 
 // Key returns a httplimit.Key from what is known of an echo.Context, such as the user

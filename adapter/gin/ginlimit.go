@@ -9,35 +9,53 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/internal/adapter"
 )
 
 // New returns middleware that asks m, and aborts where the request is not allowed: the
 // answer is written then, by Options.Denied of m. The parameters of the route are path
 // values (httplimit.PathValue), and its method and full path are the pattern
-// (httplimit.Pattern). c.Request is not changed. It allocates three times besides what
-// m does.
+// (httplimit.Pattern). c.Request is not changed. Options.Settle of m gets the last error
+// of c.Errors. It allocates a few times besides what m does.
 func New(m *httplimit.Middleware) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if m.Admit(c.Writer, requestOf(c)) {
-			c.Next()
-		} else {
+		end, allowed := m.Admit(c.Writer, requestOf(c))
+		if !allowed {
 			c.Abort()
+			return
 		}
+		_ = adapter.Call(end, func() error { // what it returns is in c.Errors
+			c.Next()
+			if last := c.Errors.Last(); last != nil {
+				return last
+			}
+			return nil
+		}, func(error) httplimit.Outcome { return outcomeOf(c.Writer) })
 	}
+}
+
+func outcomeOf(w gin.ResponseWriter) httplimit.Outcome {
+	o := httplimit.Outcome{Status: w.Status(), Bytes: int64(max(w.Size(), 0)), Header: w.Header()}
+	if !w.Written() && o.Status == http.StatusOK {
+		o.Status = 0 // it is what gin begins with
+	}
+	return o
 }
 
 type contextKey struct{}
 
 // requestOf returns a copy of the request that a Key can find everything in.
 func requestOf(c *gin.Context) *http.Request {
-	r := c.Request.WithContext(context.WithValue(c.Request.Context(), contextKey{}, c))
-	for _, p := range c.Params {
-		r.SetPathValue(p.Key, p.Value)
+	pattern := c.FullPath()
+	if pattern != "" {
+		pattern = c.Request.Method + " " + pattern
 	}
-	if path := c.FullPath(); path != "" {
-		r.Pattern = r.Method + " " + path
-	}
-	return r
+	ctx := context.WithValue(c.Request.Context(), contextKey{}, c)
+	return adapter.Request(c.Request, ctx, pattern, func(set func(name, value string)) {
+		for _, p := range c.Params {
+			set(p.Key, p.Value)
+		}
+	})
 }
 
 // Key returns a httplimit.Key from what is known of a gin.Context, such as the user that

@@ -14,28 +14,41 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/internal/adapter"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
 // UnaryServer returns an interceptor that asks m about each call. A call that is not
 // allowed gets the error of Status, and does not reach the handler; the errors of the
 // handler are returned as they are. A call that is allowed has RateLimit and
-// RateLimit-Policy in its header, one that is denied in its trailer, with retry-after
-// and, for the retry policies of gRPC clients, grpc-retry-pushback-ms.
+// RateLimit-Policy in its header. One that is denied has them in its only header block,
+// which gRPC calls Trailers-Only and grpc-go reads as the trailer, with retry-after and,
+// for the retry policies of gRPC clients, grpc-retry-pushback-ms.
+//
+// Options.Settle of m gets the error of the handler, the HTTP status that its code stands
+// for, and the reply.
 func UnaryServer(m *httplimit.Middleware) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		v := m.Decide(requestOf(ctx, info.FullMethod, request))
+	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (reply any, err error) {
+		v, end := m.Decide(requestOf(ctx, info.FullMethod, request))
 		header, trailer := metadataOf(m, v)
 		if !v.Allowed {
 			_ = grpc.SetTrailer(ctx, trailer) // fails only outside of a server
 			return nil, Status(v).Err()
 		}
 		_ = grpc.SetHeader(ctx, header)
-		return handler(ctx, request)
+		err = adapter.Call(end, func() error {
+			reply, err = handler(ctx, request)
+			return err
+		}, func(err error) httplimit.Outcome {
+			return httplimit.Outcome{Status: httpStatus(err), Reply: reply}
+		})
+		return reply, err
 	}
 }
 
@@ -43,23 +56,28 @@ func UnaryServer(m *httplimit.Middleware) grpc.UnaryServerInterceptor {
 // UnaryServer does. Its messages are not counted; see StreamMessages.
 func StreamServer(m *httplimit.Middleware) grpc.StreamServerInterceptor {
 	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		v := m.Decide(requestOf(stream.Context(), info.FullMethod, nil))
+		v, end := m.Decide(requestOf(stream.Context(), info.FullMethod, nil))
 		header, trailer := metadataOf(m, v)
 		if !v.Allowed {
 			stream.SetTrailer(trailer)
 			return Status(v).Err()
 		}
 		_ = stream.SetHeader(header)
-		return handler(server, stream)
+		return adapter.Call(end, func() error { return handler(server, stream) }, outcomeOf)
 	}
 }
 
 // StreamMessages returns an interceptor that asks m about each message that a stream
 // receives. Where one is not allowed, RecvMsg returns the error of Status; a handler
-// that returns it ends the stream with it.
+// that returns it ends the stream with it. The trailer then has retry-after and
+// grpc-retry-pushback-ms, but not RateLimit, which is no trailer field.
+//
+// A message is settled, by Options.Settle of m, when the next one is received, as OK, or
+// when the stream ends, with its status.
 func StreamMessages(m *httplimit.Middleware) grpc.StreamServerInterceptor {
 	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		return handler(server, &messages{stream, m, info.FullMethod})
+		s := &messages{ServerStream: stream, m: m, method: info.FullMethod}
+		return adapter.Call(s.endMessage, func() error { return handler(server, s) }, outcomeOf)
 	}
 }
 
@@ -67,6 +85,14 @@ type messages struct {
 	grpc.ServerStream
 	m      *httplimit.Middleware
 	method string
+	end    atomic.Pointer[func(*httplimit.Outcome)] // of the message received last
+}
+
+// endMessage ends the message received last.
+func (s *messages) endMessage(o *httplimit.Outcome) {
+	if end := s.end.Swap(nil); end != nil {
+		(*end)(o)
+	}
 }
 
 // RecvMsg implements grpc.ServerStream.
@@ -74,13 +100,30 @@ func (s *messages) RecvMsg(message any) error {
 	if err := s.ServerStream.RecvMsg(message); err != nil {
 		return err
 	}
-	v := s.m.Decide(requestOf(s.Context(), s.method, message))
+	s.endMessage(&httplimit.Outcome{Status: http.StatusOK})
+	v, end := s.m.Decide(requestOf(s.Context(), s.method, message))
 	if v.Allowed {
+		if end != nil {
+			s.end.Store(&end)
+		}
 		return nil
 	}
 	_, trailer := metadataOf(s.m, v)
+	delete(trailer, "ratelimit")
+	delete(trailer, "ratelimit-policy")
 	s.SetTrailer(trailer)
 	return Status(v).Err()
+}
+
+func outcomeOf(err error) httplimit.Outcome { return httplimit.Outcome{Status: httpStatus(err)} }
+
+// httpStatus is the HTTP status of the error of a handler, as grpc reads it.
+func httpStatus(err error) int {
+	s, ok := status.FromError(err)
+	if !ok {
+		s = status.FromContextError(err)
+	}
+	return adapter.HTTPStatus(uint32(s.Code()))
 }
 
 type contextKey struct{}
@@ -122,7 +165,7 @@ func metadataOf(m *httplimit.Middleware, v *httplimit.Verdict) (header, trailer 
 	if v.Allowed {
 		return all, nil
 	}
-	if pushback := pushbackOf(v); pushback != "" {
+	if pushback := adapter.StatusOf(v).Pushback; pushback != "" {
 		all["grpc-retry-pushback-ms"] = []string{pushback}
 	}
 	return nil, all

@@ -1,0 +1,196 @@
+package httplimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/policy"
+)
+
+// Outcome is what came of a request, for Options.Settle.
+type Outcome struct {
+	// Limit is the name of the limit that is settled, and Taken the units that it took
+	// when the request came in.
+	Limit string
+	Taken int64
+	// Status is the status of the answer, also where the handler returned it as an
+	// error. 499 where the client was gone before anything was written, 500 where the
+	// handler panicked before, 101 where it took the connection over. For gRPC and
+	// Connect it is the HTTP status that the code of the call stands for. An adapter
+	// may leave it 0 where nothing was written.
+	Status int
+	// Bytes is the size of the body as the handler wrote it; of a connection that was
+	// taken over, what was written before. 0 for gRPC and Connect.
+	Bytes int64
+	// Header is the header of the answer. Do not change it. nil for gRPC.
+	Header http.Header
+	// Reply is the message of the answer to a unary call of gRPC or Connect, or nil.
+	Reply any
+	// Err is the error that the handler returned, for frameworks whose handlers return
+	// errors, the error of the request's context where the client was gone before
+	// anything was written, and ErrPanicked; else nil.
+	Err error
+}
+
+// complete fills in the Status where nothing was written.
+func (o *Outcome) complete(r *http.Request) {
+	switch {
+	case o.Status != 0:
+	case o.Err != nil:
+		o.Status = http.StatusInternalServerError
+	case r.Context().Err() != nil:
+		o.Status, o.Err = statusClientClosed, r.Context().Err()
+	default:
+		o.Status = http.StatusOK
+	}
+}
+
+// statusClientClosed is the status of a request whose client was gone before anything was
+// written, as nginx logs it.
+const statusClientClosed = 499
+
+// ErrPanicked is the Err of the Outcome of a handler that panicked, or ended its goroutine.
+var ErrPanicked = errors.New("httplimit: the handler panicked")
+
+// OnlyFailures is an Options.Settle: a request costs what it took where its status is 400
+// or above, and nothing otherwise. For log-ins, count by what the client claims to be, such
+// as the address: a request in flight holds its units until it has succeeded.
+func OnlyFailures(_ *http.Request, o *Outcome) int64 {
+	if o.Status >= http.StatusBadRequest {
+		return o.Taken
+	}
+	return 0
+}
+
+// BodyBytes is an Options.Settle: a request costs the size of the body of its answer.
+// Options.Cost should take an estimate, or the largest size.
+func BodyBytes(_ *http.Request, o *Outcome) int64 { return o.Bytes }
+
+// settleTimeout bounds settling where the Decider does not.
+const settleTimeout = 5 * time.Second
+
+// taken is what a request has taken, until it is settled.
+type taken struct {
+	asks      []weir.Ask      // of single and multi
+	decisions []weir.Decision // of asks
+	verdict   *policy.Verdict // of a policy
+}
+
+// end returns the function that settles a request which is allowed; nil where nothing is
+// to be settled.
+func (m *Middleware) end(r *http.Request, c *call) func(*Outcome) {
+	if m.settle == nil || !c.v.Allowed {
+		return nil
+	}
+	t := c.taken()
+	if t == nil {
+		return nil
+	}
+	var ended atomic.Bool
+	return func(o *Outcome) {
+		if !ended.Swap(true) {
+			o.complete(r)
+			m.settleBy(r, t, func(limit string, n int64) int64 {
+				of := *o
+				of.Limit, of.Taken = limit, n
+				return m.settle(r, &of)
+			})
+		}
+	}
+}
+
+// cancel gives back what a request has taken that does not start.
+func (m *Middleware) cancel(r *http.Request, c *call) {
+	if m.settle == nil {
+		return
+	}
+	if t := c.taken(); t != nil {
+		m.settleBy(r, t, func(string, int64) int64 { return 0 })
+	}
+}
+
+// settleBy settles within a context that lives on where the request is gone.
+func (m *Middleware) settleBy(r *http.Request, t *taken, actual func(limit string, taken int64) int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), settleTimeout)
+	defer cancel()
+	if err := m.source.settle(ctx, t, actual); err != nil && m.settleFailed != nil {
+		m.settleFailed(r, err)
+	}
+}
+
+// taken returns a copy of what a call has taken; nil for nothing.
+func (c *call) taken() *taken {
+	if c.verdict != nil {
+		return &taken{verdict: c.verdict}
+	}
+	t := &taken{}
+	for i, d := range c.v.Decisions {
+		if !d.Degraded { // the store has not counted it
+			t.asks, t.decisions = append(t.asks, c.asks[i]), append(t.decisions, d)
+		}
+	}
+	if len(t.asks) == 0 {
+		return nil
+	}
+	return t
+}
+
+func (s *single) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {
+	asked := &t.asks[0]
+	n := actual(asked.Limit.Name, asked.Cost)
+	ask, differs := asked.Limit.Settle(asked.Key, asked.Cost, n, t.decisions[0].At)
+	if !differs {
+		return nil
+	}
+	var err error
+	if ask.Verb == algorithm.Refund {
+		_, err = s.limiter.Refund(ctx, ask.Key, ask.Cost, ask.At)
+	} else {
+		_, err = s.limiter.Charge(ctx, ask.Key, ask.Cost)
+	}
+	return err
+}
+
+func (m *multi) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {
+	var asks []weir.Ask
+	for i := range t.asks {
+		asked := &t.asks[i]
+		n := actual(asked.Limit.Name, asked.Cost)
+		if ask, differs := asked.Limit.Settle(asked.Key, asked.Cost, n, t.decisions[i].At); differs {
+			asks = append(asks, ask)
+		}
+	}
+	if len(asks) == 0 {
+		return nil
+	}
+	_, err := m.decider.Take(ctx, asks...)
+	return err
+}
+
+func (p *enforced) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {
+	return p.enforcer.Settle(ctx, t.verdict, func(r *policy.RuleVerdict) int64 {
+		return actual(r.Limit.Name, r.Cost)
+	})
+}
+
+// checkSettle refuses limits that know no other verb than a take.
+func (o *Options) checkSettle(limits []weir.Limit) error {
+	if o.Settle == nil {
+		if o.SettleFailed != nil {
+			return refuse("Options.SettleFailed", "a function", "nil without Options.Settle")
+		}
+		return nil
+	}
+	for i := range limits {
+		if _, is := limits[i].Algorithm.(algorithm.Charger); !is {
+			return refuse("Options.Settle", "a function", fmt.Sprintf("nil: the algorithm of the limit %q is no algorithm.Charger", limits[i].Name))
+		}
+	}
+	return nil
+}
