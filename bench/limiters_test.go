@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/resilience"
 	"github.com/weirgo/weir/store"
 	redisstore "github.com/weirgo/weir/store/redis"
 	valkeystore "github.com/weirgo/weir/store/valkey"
@@ -109,6 +110,27 @@ func applies(share int) (all []remote) {
 				ops := [1]store.Op{{Slot: store.Slot{Key: key, Algorithm: a}, Request: algorithm.Request{Cost: 1}}}
 				_, committed, err := states.Apply(ctx, ops[:])
 				return committed, err
+			}
+		}})
+	}
+	return all
+}
+
+// cached are Limiter.Allow with its default time-out and a deny cache on each store.
+func cached() (all []remote) {
+	for _, s := range stores {
+		all = append(all, remote{s.name + "-denycache", "weir", false, func(tb testing.TB, addr string, q quota) ask {
+			cache, err := resilience.NewDenyCache(s.open(tb, addr, nil), nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			limiter, err := weir.New(cache, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return func(ctx context.Context, key string) (bool, error) {
+				d, err := limiter.Allow(ctx, key)
+				return d.Allowed, err
 			}
 		}})
 	}

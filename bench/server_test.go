@@ -24,9 +24,9 @@ func situations() []situation {
 	return []situation{
 		{1, "1", false, join(allow, apply, separate, bare)},
 		{64, "1", false, allow},
-		{64, "1", true, allow},
+		{64, "1", true, join(allow, cached())},
 		{256, "1", false, join(allow, apply, separate, bare)},
-		{256, "1", true, allow},
+		{256, "1", true, join(allow, cached())},
 		{64, "100000", false, allow},
 		{256, "100000", false, join(allow, apply, separate, bare)},
 		{256, "zipf", false, allow},
@@ -91,7 +91,8 @@ func (f *field) seed(tb testing.TB, s *situation, states string, l *loop, a ask)
 // neighbours count.
 //
 // Names without a suffix are Limiter.Allow with its default time-out; -apply is
-// Store.Apply, -alone is Limiter.Allow on a store that does not share calls.
+// Store.Apply, -alone is Limiter.Allow on a store that does not share calls, -denycache
+// is Limiter.Allow with a resilience.DenyCache.
 func BenchmarkServer(b *testing.B) {
 	for _, kind := range servers {
 		b.Run("server="+string(kind), func(b *testing.B) {

@@ -90,7 +90,7 @@ var rules = []rule{
 	{"adapter/gin", []string{"httplimit", "internal/adapter"}, []string{"github.com/gin-gonic/gin"}, "a framework stays where its users asked for it"},
 	{"adapter/grpc", []string{"", "httplimit", "internal/adapter"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stays where its users asked for it"},
-	{"bench", []string{"", "algorithm", "store", "store/memory", "bench"},
+	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},
 		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
 }

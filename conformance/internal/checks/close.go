@@ -159,13 +159,15 @@ func queuedOnce(w *world.World, method string) error {
 		return err
 	}
 	var reads atomic.Int64
-	var ended, late atomic.Bool // the context; a reading after that
+	// The context has ended; a reading after that; the other call has returned. The first
+	// call may read the clock again, as one through a decorator does.
+	var ended, late, returned atomic.Bool
 	held, begun, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	w.Clock.OnRead(func() {
 		if reads.Add(1) == 1 {
 			close(held)
 			<-release
-		} else if ended.Load() {
+		} else if ended.Load() && !returned.Load() {
 			late.Store(true)
 		}
 	})
@@ -180,6 +182,7 @@ func queuedOnce(w *world.World, method string) error {
 		<-held
 		close(begun)
 		err = call(ctx)
+		returned.Store(true)
 		return nil
 	}, func() {
 		<-begun
