@@ -125,7 +125,10 @@ func (s *Simulation) headline(limits []limitOf) table {
 		window := right(Digits(l.Worst.Units) + " in " + Duration(l.Worst.WindowMicros))
 		over := number(l.OverUnits)
 		if l.OverUnits > 0 {
-			window.Class, over.Class = classBad, classBad
+			over.Class = classBad
+		}
+		if l.Worst.Units > l.Worst.BoundUnits {
+			window.Class = classBad
 		}
 		t.Rows = append(t.Rows, []cell{word(l.label()), word(spec), right(Percent(l.of.Totals.Admitted, l.of.Totals.Arrivals)),
 			window, number(l.Worst.LimitUnits), over, right(waited(l.of, l.of.Wait.P99Micros))})

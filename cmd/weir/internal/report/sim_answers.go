@@ -69,8 +69,11 @@ func (s *Simulation) excess(l limitOf) answer {
 	}
 	passed := fmt.Sprintf("%s: %s passed within %s at a limit of %s", l.label(), Count(w.Units, unit), Duration(w.WindowMicros), Digits(w.LimitUnits))
 	switch {
-	case w.Units > w.BoundUnits || l.OverUnits > 0:
+	case w.Units > w.BoundUnits:
 		return answer{levelBad, fmt.Sprintf("%s: %s. Over-admitted: %s.", passed, s.why(l), Count(l.OverUnits, "unit"))}
+	case l.OverUnits > 0: // in intervals of other lengths: no fault explains the worst window
+		return answer{levelBad, fmt.Sprintf("%s: over-admitted %s: %s. No window of %s had more than %s, as this algorithm allows at a limit of %s.",
+			l.label(), Count(l.OverUnits, "unit"), s.why(l), Duration(w.WindowMicros), Count(w.Units, unit), Digits(w.LimitUnits))}
 	case w.Units > w.LimitUnits:
 		return answer{levelNote, fmt.Sprintf("%s: as this algorithm allows, which is up to %s.", passed, Digits(w.BoundUnits))}
 	}

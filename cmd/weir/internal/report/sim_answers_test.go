@@ -110,7 +110,7 @@ func TestAnswersSayWhy(t *testing.T) {
 		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]": "the nodes were cut off from the store for 3 s, and on_failure is open. Over-admitted: ",
 		"faults: [{kind: down, at: 5s, for: 3s}]":                                 " attempts got no decision: the store failed for 3 s, and on_failure is closed.",
 		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                      "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",
-		"faults: [{kind: clock, at: 5s, step: 30s}]":                              "the clock of the server was moved by 30 s. Over-admitted: ",
+		"faults: [{kind: clock, at: 5s, step: 30s}]":                              "over-admitted 4 units: the clock of the server was moved by 30 s. No window of ",
 		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                  "gcra: 32 attempts got no decision: the store was down for 1 s and restarted without its data, and on_failure is closed.",
 		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                "the store forgot states for 2 s. Over-admitted: ",
 	} {

@@ -119,6 +119,9 @@ func TestSimAnswers(t *testing.T) {
 	*allowed[0] = *kept[0]
 	allowed[0].Limits = []result.Limit{kept[0].Limits[0]}
 	allowed[0].Limits[0].Worst.Units = 119
+	spread := madeUp()[:1]
+	spread[0].Failure, spread[0].Expected, spread[0].Totals.Errors, spread[0].Totals.Unknown = nil, nil, 0, 0
+	spread[0].Limits[0].Worst.Units = 119
 	missed := madeUp()[:1]
 	for name, c := range map[string]struct {
 		results []*result.Result
@@ -128,6 +131,9 @@ func TestSimAnswers(t *testing.T) {
 			{levelGood, "gcra: 80 units passed within 1 s at a limit of 100, which was kept."}, {levelGood, "No rule was violated."}}},
 		"allowed": {allowed, []answer{
 			{levelNote, "gcra: 119 units passed within 1 s at a limit of 100: as this algorithm allows, which is up to 119."}, {levelGood, "No rule was violated."}}},
+		"an excess that is in no window": {spread, []answer{
+			{levelBad, "gcra: over-admitted 40 units: the store was down for 1 s and failed over. No window of 1 s had more than 119 units, as this algorithm allows at a limit of 100."},
+			{levelNote, "No rule was violated."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},
 			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store was down for 1 s and failed over, and the store forgot states. Over-admitted: 40 units."},
