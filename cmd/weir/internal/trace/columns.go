@@ -104,14 +104,14 @@ func (c *columns) text(value []byte) (text []byte, fault string) {
 // csvRows cuts records of CSV (RFC 4180): a header that names the columns, then one event a record, with as many fields. Nothing is
 // trimmed: a space beside a comma is part of the field.
 type csvRows struct {
-	options []string // the options that have the wanted names, for errors
-	wanted  []string
-	places  []int
-	width   int
-	reader  *csv.Reader  // of source
-	source  bytes.Reader // one record
-	record  []byte       // what source reads
-	values  []byte       // what the values are in
+	cost   bool     // whether the second wanted name is that of the cost
+	wanted []string // the first is that of the time, and behind those two are what the key is made of
+	places []int
+	width  int
+	reader *csv.Reader  // of source
+	source bytes.Reader // one record
+	record []byte       // what source reads
+	values []byte       // what the values are in
 }
 
 func (c *csvRows) want(names []string) error {
@@ -161,15 +161,20 @@ func (c *csvRows) header(record []byte) error {
 	c.width = len(names)
 	c.places = make([]int, len(c.wanted))
 	for i, name := range c.wanted {
-		if name == "" {
-			return optionError("%s: must be named: the header has %s", c.options[i], listColumns(names))
+		option := "key"
+		if i == 0 {
+			option = "time column"
+		} else if i == 1 && c.cost {
+			option = "cost column"
 		}
 		place := slices.Index(names, name)
-		if place < 0 {
-			return optionError("%s: the header has no %q: it has %s", c.options[i], name, listColumns(names))
-		}
-		if slices.Contains(names[place+1:], name) {
-			return optionError("%s: the header has %q twice: it has %s", c.options[i], name, listColumns(names))
+		switch {
+		case name == "":
+			return optionError("%s: must be named: the header has %s", option, listColumns(names))
+		case place < 0:
+			return optionError("%s: the header has no %q: it has %s", option, name, listColumns(names))
+		case slices.Contains(names[place+1:], name):
+			return optionError("%s: the header has %q twice: it has %s", option, name, listColumns(names))
 		}
 		c.places[i] = place
 	}

@@ -8,11 +8,10 @@ import (
 
 // format is one way to write a trace. A field is named as the cutter of the format names it.
 type format struct {
-	name    string
-	sorted  bool // by time unless told otherwise
-	records bool // of several lines, by the quotes of CSV
-	cutter  func(o *Options) cutter
-	looks   *regexp.Regexp // of a line that was meant for this format, also where it cannot be used; nil: never detected
+	name   string
+	sorted bool // by time unless told otherwise
+	cutter func(o *Options) cutter
+	looks  *regexp.Regexp // of a line that was meant for this format, also where it cannot be used; nil: never detected
 
 	anyKey string // a key that lines have: "" is the default
 
@@ -214,19 +213,11 @@ var formats = []format{
 		hosts: []string{"ClientHost"}, targets: []string{"RequestPath"}, pathForm: cutQuery, agent: "request_User-Agent",
 	},
 	{
-		name: csvName, sorted: true, records: true, cutter: newCSV,
+		name: csvName, sorted: true, cutter: newCSV,
 	},
 }
 
-// newCSV returns the cutter of the columns that the options name, in the order in which a parser wants them.
-func newCSV(o *Options) cutter {
-	c := &csvRows{options: []string{"time column"}, values: []byte{}}
-	if o.CostColumn != "" {
-		c.options = append(c.options, "cost column")
-	}
-	c.options = append(c.options, "key")
-	return c
-}
+func newCSV(o *Options) cutter { return &csvRows{cost: o.CostColumn != "", values: []byte{}} }
 
 func like(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
 

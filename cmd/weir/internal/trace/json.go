@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -190,16 +191,10 @@ func halfSurrogate(quoted []byte) bool {
 }
 
 // hexValue returns the value of hexadecimal digits, or -1 where one is none.
-func hexValue(digits []byte) (value int) {
-	for _, c := range digits {
-		switch {
-		case c-'0' <= 9:
-			value = value<<4 | int(c-'0')
-		case c|0x20-'a' <= 5:
-			value = value<<4 | int(c|0x20-'a'+10)
-		default:
-			return -1
-		}
+func hexValue(digits []byte) int {
+	value, err := strconv.ParseUint(string(digits), 16, 32)
+	if err != nil {
+		return -1
 	}
-	return value
+	return int(value)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -90,8 +91,15 @@ func (p *parser) want(label, name string) (place int) {
 	return len(p.names) - 1
 }
 
+// wantPart adds a part of a key. A field that is wanted already, such as that of the time, has one
+// place: a line is cut once.
 func (p *parser) wantPart(form part, fields ...string) {
 	k := keyPart{from: len(p.names), form: form}
+	if len(fields) == 1 && slices.Contains(p.names, fields[0]) {
+		k.from = slices.Index(p.names, fields[0])
+		k.to = k.from + 1
+		fields = nil
+	}
 	for _, name := range fields {
 		k.to = p.want("key", name) + 1
 	}

@@ -27,24 +27,24 @@ func (p *parser) wantFields(o *Options) error {
 		isPart := name == KeyHost || name == KeyPath || name == KeyMethod || name == KeyUserAgent
 		switch {
 		case isPart && f.hosts == nil && f.name != csvName:
-			p.wantOnce(nil, name) // a member, which may be absent
+			p.wantPart(nil, name) // a member, which may be absent
 		case isPart && f.hosts == nil:
 			p.keys = append(p.keys, keyPart{})
 		case name == KeyHost:
 			p.wantPart(f.hostForm, f.hosts...)
 			p.keys[len(p.keys)-1].host = true
 		case name == KeyPath:
-			p.wantTargets(f)
+			p.wantPart(f.pathForm, f.targets...)
 		case name == KeyMethod && slices.Contains(f.targets, "request"):
-			p.wantOnce(requestMethod, "request")
+			p.wantPart(requestMethod, "request")
 		case name == KeyMethod:
-			p.wantOnce(nil, cmp.Or(methodFields[f.name], KeyMethod))
+			p.wantPart(nil, cmp.Or(methodFields[f.name], KeyMethod))
 		case name == KeyUserAgent && f.agent == "":
 			p.keys = append(p.keys, keyPart{})
 		case name == KeyUserAgent:
-			p.wantOnce(nil, f.agent)
+			p.wantPart(nil, f.agent)
 		default:
-			p.wantOnce(nil, name)
+			p.wantPart(nil, name)
 		}
 		if len(p.names) > maxFields {
 			return optionError("fields: a line has at most %d of them that are wanted", maxFields)
@@ -52,23 +52,6 @@ func (p *parser) wantFields(o *Options) error {
 	}
 	p.record = true
 	return nil
-}
-
-// wantOnce adds a part of one field, which other parts may have, too.
-func (p *parser) wantOnce(form part, name string) {
-	if i := slices.Index(p.names, name); i >= 0 {
-		p.keys = append(p.keys, keyPart{from: i, to: i + 1, form: form})
-		return
-	}
-	p.wantPart(form, name)
-}
-
-func (p *parser) wantTargets(f *format) {
-	if len(f.targets) == 1 {
-		p.wantOnce(f.pathForm, f.targets[0])
-		return
-	}
-	p.wantPart(f.pathForm, f.targets...)
 }
 
 // requestMethod returns the method of "METHOD target PROTOCOL".

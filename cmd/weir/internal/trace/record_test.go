@@ -45,3 +45,40 @@ func TestFieldsAreTakenFromALine(t *testing.T) {
 		t.Error("17 fields are taken")
 	}
 }
+
+// Any field of a format may be the key, also one that an event is made of: the time, how long the request took.
+func TestAFieldOfTheEventMayBeTheKey(t *testing.T) {
+	for _, c := range []struct{ text, logFormat, key, want string }{
+		{`198.51.100.4 - ann [01/Jan/2026:00:00:00 +0000] "POST /a HTTP/1.1" 200 1 "-" "curl/8"`, "", "time", "01/Jan/2026:00:00:00 +0000"},
+		{`198.51.100.4 - ann [01/Jan/2026:00:00:00 +0000] "POST /a HTTP/1.1" 200 1 "-" "curl/8"`, "", "host", "198.51.100.4"},
+		{`1767225600.000 0.250 192.0.2.1`, `$msec $request_time $remote_addr`, "msec", "1767225600.000"},
+		{`1767225600.000 0.250 192.0.2.1`, `$msec $request_time $remote_addr`, "request_time", "0.250"},
+		{`{"at_us":1000000,"key":"k","cost":7}`, "", "key", "k"},
+	} {
+		events, r := readAll(t, c.text+"\n", &Options{LogFormat: c.logFormat, Key: c.key})
+		if len(events) != 1 || events[0].Key != c.want {
+			_, bad := r.Bad()
+			t.Errorf("%s of %s: %v %v, want the key %q", c.key, c.text, events, bad, c.want)
+		}
+	}
+}
+
+// Several columns of a CSV trace may be wanted, twice too, and one that is not there is an error that names it.
+func TestFieldsOfCSVAreColumns(t *testing.T) {
+	const text = "time,user,tokens\n2026-02-03T10:00:00Z,ada,700\n"
+	events, _ := readAll(t, text, &Options{TimeColumn: "time", CostColumn: "tokens", Fields: []string{"method", "path", "host", "user", "tokens", "user", "time"}})
+	want := []string{"", "", "", "ada", "700", "ada", "2026-02-03T10:00:00Z"}
+	if len(events) != 1 || events[0].Cost != 700 || !slices.Equal(SplitFields(events[0].Key), want) {
+		t.Errorf("%+v, want the fields %q", events, want)
+	}
+	for name, o := range map[string]*Options{
+		"key":         {TimeColumn: "time", Fields: []string{"user", "tokens", "user", "org"}},
+		"cost column": {TimeColumn: "time", CostColumn: "org", Fields: []string{"user", "tokens"}},
+		"time column": {TimeColumn: "org", Fields: []string{"user", "tokens"}},
+	} {
+		_, err := Open(strings.NewReader(text), o)
+		if want := `trace: ` + name + `: the header has no "org": it has "time", "user", "tokens"`; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
