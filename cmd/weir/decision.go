@@ -1,66 +1,44 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
+	"io"
 	"time"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 )
 
-// appendDecision appends the line of one decision: a JSON object with its fields
-// in a fixed order and no spaces, so that two replays can be compared byte for
-// byte. Times are µs; a retry that never helps is -1.
-func appendDecision(line []byte, e trace.Event, d weir.Decision) []byte {
-	line = append(line, `{"at_us":`...)
-	line = strconv.AppendInt(line, e.At, 10)
-	line = append(line, `,"key":`...)
-	line = appendJSON(line, e.Key)
-	line = append(line, `,"cost":`...)
-	line = strconv.AppendInt(line, e.Cost, 10)
-	line = append(line, `,"allowed":`...)
-	line = strconv.AppendBool(line, d.Allowed)
-	line = append(line, `,"limit":`...)
-	line = strconv.AppendInt(line, d.Limit, 10)
-	line = append(line, `,"remaining":`...)
-	line = strconv.AppendInt(line, d.Remaining, 10)
-	line = append(line, `,"retry_after_us":`...)
-	line = appendMicros(line, d.RetryAfter)
-	line = append(line, `,"reset_after_us":`...)
-	line = appendMicros(line, d.ResetAfter)
-	line = append(line, `,"delay_us":`...)
-	line = appendMicros(line, d.Delay)
-	return append(line, "}\n"...)
+// decisionLine is the line of one decision: a JSON object with its fields in a fixed
+// order and no spaces, so that two replays can be compared byte for byte. Bytes of a key
+// that are not UTF-8, which JSON cannot hold, become U+FFFD; only access logs have such
+// keys.
+type decisionLine struct {
+	At         int64  `json:"at_us"`
+	Key        string `json:"key"`
+	Cost       int64  `json:"cost"`
+	Allowed    bool   `json:"allowed"`
+	Limit      int64  `json:"limit"`
+	Remaining  int64  `json:"remaining"`
+	RetryAfter int64  `json:"retry_after_us"` // -1 where a retry never helps
+	ResetAfter int64  `json:"reset_after_us"`
+	Delay      int64  `json:"delay_us"`
 }
 
-func appendMicros(line []byte, d time.Duration) []byte {
+func lineOf(e trace.Event, d weir.Decision) decisionLine {
+	return decisionLine{e.At, e.Key, e.Cost, d.Allowed, d.Limit, d.Remaining, wholeMicros(d.RetryAfter), wholeMicros(d.ResetAfter), wholeMicros(d.Delay)}
+}
+
+func wholeMicros(d time.Duration) int64 {
 	if d == weir.Never {
-		return append(line, "-1"...)
+		return -1
 	}
-	return strconv.AppendInt(line, int64(d/time.Microsecond), 10)
+	return d.Microseconds()
 }
 
-// appendJSON appends s as a JSON string. Bytes that are not UTF-8, which JSON
-// cannot hold, become U+FFFD; only access logs have such keys.
-func appendJSON(line []byte, s string) []byte {
-	for _, c := range []byte(s) {
-		if c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return appendEscaped(line, s)
-		}
-	}
-	line = append(line, '"')
-	line = append(line, s...)
-	return append(line, '"')
-}
-
-func appendEscaped(line []byte, s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+// newDecisions returns what writes such lines.
+func newDecisions(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		panic(err) // a string always encodes
-	}
-	return append(line, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	return e
 }

@@ -166,7 +166,7 @@ func newDeciders(states store.Store, limits []store.Slot) (*deciders, error) {
 // only limit.
 func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, decisions *output) error {
 	allowed := make([]bool, len(d.limiters))
-	var line []byte
+	lines := newDecisions(decisions)
 	return in.each(ctx, clock, func(event trace.Event) error {
 		for i, l := range d.limiters {
 			decision, err := l.AllowN(ctx, event.Key, event.Cost)
@@ -180,8 +180,7 @@ func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, dec
 			if !decisions.wanted() {
 				continue
 			}
-			line = appendDecision(line[:0], event, decision)
-			if _, err := decisions.Write(line); err != nil {
+			if err := lines.Encode(lineOf(event, decision)); err != nil {
 				return fmt.Errorf("--decisions: %w", err)
 			}
 		}

@@ -137,7 +137,8 @@ traffic: [{name: log, process: {kind: trace, file: log%s}}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	var decided []byte
+	var decided strings.Builder
+	written := newDecisions(&decided)
 	source := &simSource{scenario: s, files: os.DirFS(dir)}
 	world := &simWorld{}
 	r, err := world.runIn(context.Background(), source, nil, func(e *simresult.Event) error {
@@ -151,13 +152,12 @@ traffic: [{name: log, process: {kind: trace, file: log%s}}]
 		if e.RetryMicros == int64(weir.Never/time.Microsecond) {
 			d.RetryAfter = weir.Never
 		}
-		decided = appendDecision(decided, trace.Event{At: e.At, Key: e.Key, Cost: e.Cost}, d)
-		return nil
+		return written.Encode(lineOf(trace.Event{At: e.At, Key: e.Key, Cost: e.Cost}, d))
 	})
 	if err != nil || r[0].Failure != nil {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	return string(decided)
+	return decided.String()
 }
 
 func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
