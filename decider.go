@@ -110,6 +110,19 @@ type Ask struct {
 	// At is, of a refund, when the Cost was taken: Decision.At. The others have none.
 	At time.Time
 
+	// ID, where it is not "", names the Take that the Ask is part of, so that it counts once:
+	// a Take that was charged is remembered for Options.IDTTL, and one with the same ID
+	// and the same asks gets the same answer and is not charged again, also where both
+	// run at the same time, and where a reply was lost. With other asks it is an error that
+	// matches store.ErrIDReused. A refused Take is not remembered, and may be asked for
+	// again under its ID.
+	//
+	// All asks of a Take have the same ID, of at most 200 bytes; Once sets it. It names the
+	// Take among those whose smallest hash tag (store.HashTag) of the keys is the same. Peek
+	// and Reset ignore it, and a Wait has none. A store that knows no IDs gives
+	// store.ErrUnsupported. A Take with an ID does not share its call to a server with others.
+	ID string
+
 	look bool // a Cost of 0 is meant
 }
 

@@ -52,10 +52,16 @@ type guard struct {
 	local        store.Store
 	timeout      time.Duration // of one call to store; 0 if it never waits
 	localTimeout time.Duration // the same of local
+
+	idTTL         time.Duration // how long an ID is remembered
+	resolveWithin time.Duration // how long an unknown outcome is asked for again; 0 for not
 }
 
 func newGuard(s store.Store, o *Options) guard {
-	g := guard{mode: o.OnFailure}
+	g := guard{mode: o.OnFailure, idTTL: o.IDTTL, resolveWithin: o.ResolveWithin}
+	if g.idTTL == 0 {
+		g.idTTL = defaultIDTTL
+	}
 	g.store, g.timeout = withTimeout(s, o.Timeout)
 	if o.Local != nil {
 		g.local, g.localTimeout = withTimeout(o.Local, o.Timeout)
@@ -81,11 +87,14 @@ func withTimeout(s store.Store, timeout time.Duration) (store.Store, time.Durati
 
 // ask applies ops, or peeks. cause is the failure that the mode answered for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, cause, err error) {
+	if take && g.resolveWithin > 0 {
+		return g.askOnce(ctx, NewID(), ops)
+	}
 	at, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, nil, nil
 	}
-	return g.fallback(ctx, ops, take, err)
+	return g.fallback(ctx, "", ops, take, err)
 }
 
 // call is one call to a store, with the time-out.
@@ -114,8 +123,8 @@ func reset(ctx context.Context, s store.Store, timeout time.Duration, slots []st
 }
 
 // fallback answers in place of the store, which failed with err, or returns err
-// where the mode does not cover it.
-func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err error) (at algorithm.Instant, cause, left error) {
+// where the mode does not cover it. id is that of the step, or "".
+func (g *guard) fallback(ctx context.Context, id string, ops []store.Op, take bool, err error) (at algorithm.Instant, cause, left error) {
 	// What no store takes must not be answered for one that failed.
 	if invalid := store.Validate(ops); invalid != nil {
 		return 0, nil, invalid
@@ -124,7 +133,12 @@ func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err err
 		return 0, nil, err
 	}
 	if g.mode == FailLocal {
-		at, localErr := call(ctx, g.local, g.localTimeout, ops, take)
+		var localErr error
+		if id == "" {
+			at, localErr = call(ctx, g.local, g.localTimeout, ops, take)
+		} else {
+			at, localErr = once(ctx, g.local, g.localTimeout, store.Once{ID: id, TTL: g.idTTL}, ops)
+		}
 		if localErr != nil {
 			return 0, nil, errors.Join(localErr, err)
 		}
@@ -138,7 +152,7 @@ func (g *guard) fallback(ctx context.Context, ops []store.Op, take bool, err err
 // does not, whatever else they are joined with.
 var (
 	failures = []error{store.ErrUnavailable, store.ErrOutcomeUnknown, store.ErrContention, store.ErrFull}
-	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossNode, store.ErrCorrupt, store.ErrClosed}
+	never    = []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrCrossNode, store.ErrCorrupt, store.ErrClosed, store.ErrUnsupported, store.ErrIDReused}
 )
 
 // IsFailure reports whether an error says that a store failed, in the sense of FailureMode:

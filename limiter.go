@@ -13,6 +13,8 @@ import (
 // Limiter is one limit, for any number of keys. Which verb to use:
 //
 //   - Allow, AllowN: may this pass now? Charged if the answer is yes.
+//   - AllowOnce: the same with an ID: counted once, also where it is asked again.
+//   - Reserve: take an estimate now, and settle the actual cost later.
 //   - Peek, PeekN: how does the key stand, and what would AllowN answer? Never
 //     charged.
 //   - Charge: take a cost that was spent already, whatever remains.
@@ -37,9 +39,10 @@ type Limiter struct {
 	slot     store.Slot  // without a key
 	capacity int64       // the largest cost that a fresh key admits
 	observer Observer
-	release  func()    // of the name on the store; nil if that has no names
-	ops      sync.Pool // of *[1]store.Op
-	queues   queues    // of the calls to Wait
+	release  func()        // of the name on the store; nil if that has no names
+	ops      sync.Pool     // of *[1]store.Op
+	queues   queues        // of the calls to Wait
+	multi    *MultiLimiter // for what has an ID
 	closed   atomic.Bool
 	done     chan struct{} // closed with it
 }
@@ -63,7 +66,7 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 	if err := l.check(-1); err != nil {
 		return nil, err
 	}
-	if err := opts.check(); err != nil {
+	if err := opts.check(s); err != nil {
 		return nil, err
 	}
 	limiter := &Limiter{
@@ -75,13 +78,14 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 	_, fresh := l.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
 	limiter.capacity = fresh.Limit
 	limiter.ops.New = func() any { return new([1]store.Op) }
-	if bind := store.FeaturesOf(limiter.store).Bind; bind != nil && limiter.timeout == 0 {
+	if bind := store.FeaturesOf(limiter.store).Bind; bind != nil && limiter.timeout == 0 && limiter.resolveWithin == 0 {
 		bound, err := bind(l.Name, l.Algorithm)
 		if err != nil {
 			return nil, err
 		}
 		limiter.bound = bound
 	}
+	limiter.multi = newMultiLimiter(limiter.guard, opts)
 	if names := store.FeaturesOf(s).Names; names != nil {
 		var err error
 		if limiter.release, err = names.Claim(l.Name, l.Algorithm, opts.Replaces); err != nil {
@@ -105,6 +109,18 @@ func (l *Limiter) Allow(ctx context.Context, key string) (d Decision, err error)
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (d Decision, err error) {
 	err = l.take(ctx, key, n, &d)
 	return d, err
+}
+
+// AllowOnce is AllowN with an ID, which counts once however often it is asked for: what is
+// said of Ask.ID holds. The ID names it among those of the same key.
+func (l *Limiter) AllowOnce(ctx context.Context, key string, n int64, id string) (Decision, error) {
+	ask := l.Limit().ForN(key, n)
+	ask.ID = id
+	r, err := l.multi.Take(ctx, ask)
+	if len(r.Decisions) == 0 {
+		return Decision{}, err
+	}
+	return r.Decisions[0], err
 }
 
 // Charge takes n units whatever remains: the key may go into debt (Decision.Debt), and is
@@ -220,7 +236,7 @@ func (l *Limiter) decideOps(ctx context.Context, key string, r algorithm.Request
 	var at algorithm.Instant
 	var cause, err error
 	if failed != nil {
-		at, cause, err = l.fallback(ctx, ops[:], take, failed)
+		at, cause, err = l.fallback(ctx, "", ops[:], take, failed)
 	} else {
 		at, cause, err = l.guard.ask(ctx, ops[:], take)
 	}
@@ -249,6 +265,7 @@ func (l *Limiter) resetKey(ctx context.Context, key string) error {
 func (l *Limiter) Close() error {
 	if !l.closed.Swap(true) {
 		close(l.done)
+		_ = l.multi.Close()
 		if l.release != nil {
 			l.release()
 		}

@@ -15,6 +15,7 @@ import (
 //
 //   - Take: may this pass now? Charged if every limit says yes. With Limit.Charge and
 //     Limit.Refund it also charges some limits and gives back to others, in one step.
+//   - Reserve: take estimates now, and settle the actual costs later.
 //   - Peek: what would Take answer? Never charged.
 //   - Wait: let this pass as soon as it may.
 //   - Reset: forget the keys; they are fresh again.
@@ -36,6 +37,8 @@ type MultiLimiter struct {
 	guard
 	observer Observer
 	queues   queues // of the calls to Wait
+	debt     bool   // see Options.SettleIntoDebt
+	key      []byte // see Options.ReservationKey
 	closed   atomic.Bool
 	done     chan struct{} // closed with it
 }
@@ -55,10 +58,14 @@ func NewMultiLimiter(s store.Store, opts *Options) (*MultiLimiter, error) {
 	if err := checkStore("store", s); err != nil {
 		return nil, err
 	}
-	if err := opts.check(); err != nil {
+	if err := opts.check(s); err != nil {
 		return nil, err
 	}
-	return &MultiLimiter{guard: newGuard(s, opts), observer: opts.Observer, done: make(chan struct{})}, nil
+	return newMultiLimiter(newGuard(s, opts), opts), nil
+}
+
+func newMultiLimiter(g guard, opts *Options) *MultiLimiter {
+	return &MultiLimiter{guard: g, observer: opts.Observer, debt: opts.SettleIntoDebt, key: opts.ReservationKey, done: make(chan struct{})}
 }
 
 // Take implements Decider: it asks each limit for its cost, at one instant and in
@@ -88,18 +95,33 @@ func (m *MultiLimiter) decide(ctx context.Context, asks []Ask, take bool) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	return m.decideOps(ctx, ops, take)
-}
-
-// decideOps writes the outcomes into ops.
-func (m *MultiLimiter) decideOps(ctx context.Context, ops []store.Op, take bool) (Result, error) {
-	if m.closed.Load() {
-		return Result{}, store.ErrClosed
-	}
-	at, cause, err := m.guard.ask(ctx, ops, take)
+	id, err := idOf(asks)
 	if err != nil {
 		return Result{}, err
 	}
+	return m.decideOps(ctx, id, ops, take)
+}
+
+// decideOps writes the outcomes into ops. A Peek ignores the id.
+func (m *MultiLimiter) decideOps(ctx context.Context, id string, ops []store.Op, take bool) (Result, error) {
+	if m.closed.Load() {
+		return Result{}, store.ErrClosed
+	}
+	var at algorithm.Instant
+	var cause, err error
+	if id != "" && take {
+		at, cause, err = m.guard.askOnce(ctx, id, ops)
+	} else {
+		at, cause, err = m.guard.ask(ctx, ops, take)
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	return resultOf(ops, at, cause)
+}
+
+// resultOf is the Result of ops that were decided.
+func resultOf(ops []store.Op, at algorithm.Instant, cause error) (Result, error) {
 	r := Result{Allowed: allAllowed(ops), Decisions: make([]Decision, len(ops))}
 	for i := range ops {
 		if err := r.Decisions[i].setDegraded(ops[i].Outcome, at, cause, nil); err != nil {

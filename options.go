@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/internal/nilcheck"
@@ -27,6 +28,28 @@ type Options struct {
 	// Observers for several, and NewLogObserver.
 	Observer Observer
 
+	// IDTTL is how long a Take with an ID is remembered (Ask.ID), and the settlement of
+	// a Reservation. 0 is 10 minutes; else 1 ms to 24 h in whole µs. Each takes memory
+	// of the store: about 200 bytes on a server.
+	IDTTL time.Duration
+
+	// ResolveWithin lets the limiter find out by itself what came of a call whose outcome
+	// is unknown, for as long as this and as the caller's ctx allows: every Take gets an
+	// ID, at random where it has none, and is asked for again under it. What is answered
+	// after that is for OnFailure to say. 0 does not; at most 1 minute and IDTTL. It needs
+	// a store that knows IDs, and costs what they cost.
+	ResolveWithin time.Duration
+
+	// SettleIntoDebt lets a Reservation that cost more than was reserved take the excess
+	// whatever remains, as Charge does. Without it, only what the limit has left is taken.
+	SettleIntoDebt bool
+
+	// ReservationKey, where it is not nil, signs the text of a Reservation, and Resume
+	// refuses a text that was signed otherwise or changed: 16 bytes or more, the same
+	// in all processes. Without it a text is checked for damage only, and whoever
+	// changes it on purpose can have more given back than was taken.
+	ReservationKey []byte
+
 	// Replaces lets a Limiter take the place of one with the same name but another
 	// algorithm or other parameters on the same store, as a new configuration does.
 	// Without it New refuses the second of the two. A MultiLimiter ignores it: its
@@ -36,7 +59,7 @@ type Options struct {
 
 const defaultTimeout = 100 * time.Millisecond
 
-func (o *Options) check() error {
+func (o *Options) check(s store.Store) error {
 	if o.OnFailure < FailClosed || o.OnFailure > FailLocal {
 		return refuse("Options.OnFailure", o.OnFailure.String(), "FailClosed, FailOpen or FailLocal")
 	}
@@ -54,8 +77,31 @@ func (o *Options) check() error {
 	if o.Timeout < 0 {
 		return refuse("Options.Timeout", o.Timeout.String(), "0 (100ms) or more")
 	}
+	if err := o.checkIDs(s); err != nil {
+		return err
+	}
 	if o.Observer != nil && nilcheck.IsNil(o.Observer) {
 		return refuse("Options.Observer", "a nil pointer", "an observer, or nil")
+	}
+	return nil
+}
+
+func (o *Options) checkIDs(s store.Store) error {
+	if t := o.IDTTL; t != 0 && (t < store.MinTTL || t > store.MaxTTL || t%time.Microsecond != 0) {
+		return refuse("Options.IDTTL", t.String(), "0 (10m), or 1ms to 24h in whole µs")
+	}
+	longest := longestResolve
+	if o.IDTTL > 0 {
+		longest = min(longest, o.IDTTL)
+	}
+	if r := o.ResolveWithin; r < 0 || r > longest {
+		return refuse("Options.ResolveWithin", r.String(), "0 (not) to "+longest.String())
+	}
+	if f := store.FeaturesOf(s); o.ResolveWithin > 0 && f.Once == nil {
+		return refuse("Options.ResolveWithin", o.ResolveWithin.String(), "0, since the store knows no IDs")
+	}
+	if k := o.ReservationKey; k != nil && len(k) < minReservationKey {
+		return refuse("Options.ReservationKey", strconv.Itoa(len(k))+" bytes long", "nil, or "+strconv.Itoa(minReservationKey)+" bytes or longer")
 	}
 	return nil
 }

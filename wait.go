@@ -184,6 +184,9 @@ func (m *MultiLimiter) wait(ctx context.Context, asks []Ask) (Result, error) {
 	}
 	ops, err := opsOf(asks)
 	for i := range ops {
+		if asks[i].ID != "" {
+			return Result{}, &store.InputError{Op: i, Field: "Ask.ID", Value: "an ID", Allowed: "none: a Wait asks until it is admitted"}
+		}
 		if v := ops[i].Request.Verb; v != algorithm.Take {
 			return Result{}, &store.InputError{Op: i, Field: "Ask.Verb", Value: v.String(), Allowed: "take: a charge and a refund wait for nothing"}
 		}
@@ -238,7 +241,7 @@ func (m *MultiLimiter) waitTurn(ctx context.Context, asks []Ask, ops []store.Op,
 				ops[i].Request.MaxDelay = own
 			}
 		}
-		r, err := m.decideOps(ctx, ops, true)
+		r, err := m.decideOps(ctx, "", ops, true)
 		if err != nil || r.Allowed {
 			return r, err
 		}

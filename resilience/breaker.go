@@ -139,7 +139,7 @@ func NewBreaker(inner store.Store, opts *BreakerOptions) (*Breaker, error) {
 	}
 	b.start = b.time()
 	b.node = store.FeaturesOf(inner).Node
-	b.wrapped = store.Wrap(inner, store.Hooks{Apply: b.apply, Peek: b.peek, Reset: b.reset})
+	b.wrapped = store.Wrap(inner, store.Hooks{Apply: b.apply, Once: b.once, Peek: b.peek, Reset: b.reset})
 	return b, nil
 }
 
@@ -210,6 +210,14 @@ func (b *Breaker) apply(ctx context.Context, ops []store.Op, next store.ApplyFun
 	return at, committed, err
 }
 
+func (b *Breaker) once(ctx context.Context, o store.Once, ops []store.Op, next store.OnceFunc) (at algorithm.Instant, committed bool, err error) {
+	err = b.call(ctx, ops[0].Key, func() error {
+		at, committed, err = next(ctx, o, ops)
+		return err
+	})
+	return at, committed, err
+}
+
 func (b *Breaker) peek(ctx context.Context, ops []store.Op, next store.PeekFunc) (at algorithm.Instant, err error) {
 	err = b.call(ctx, ops[0].Key, func() error {
 		at, err = next(ctx, ops)
@@ -242,7 +250,7 @@ func (b *Breaker) call(ctx context.Context, key string, next func() error) error
 }
 
 // answered are errors with which a store that works refuses a call.
-var answered = []error{store.ErrContention, store.ErrFull, store.ErrCorrupt}
+var answered = []error{store.ErrContention, store.ErrFull, store.ErrCorrupt, store.ErrIDReused}
 
 // judge says what the end of a call that took this long says of the store.
 func (b *Breaker) judge(ctx context.Context, took time.Duration, err error) verdict {

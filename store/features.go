@@ -28,6 +28,16 @@ type Features struct {
 	// ErrOutcomeUnknown. nil: callers watch the time with a context.
 	Within func(timeout time.Duration) Store
 
+	// Once is Apply of a step that has an ID: the first that is committed is remembered, and
+	// one with the same ID and the same ops (see OnceDigest) is then answered with the
+	// same Outcomes and the same instant, committed, and not made again; also where the
+	// two are concurrent. An ID that is remembered with other ops is ErrIDReused. What
+	// takes nothing is not remembered: a step that is refused, or of looks, whose next
+	// one is decided anew. Reset forgets no ID. ID and states change in one atomic
+	// step, and an ID takes room as a slot does. nil: the store has no such path, and
+	// its callers return ErrUnsupported.
+	Once OnceFunc
+
 	// NoIO reports that calls wait for nothing outside the process, so that they
 	// need no time-out.
 	NoIO bool

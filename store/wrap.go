@@ -19,6 +19,11 @@ type Hooks struct {
 	// Apply stands around every decision that may charge: Store.Apply, the Apply of
 	// a Bound (as one op), and both with a time-out.
 	Apply func(ctx context.Context, ops []Op, next ApplyFunc) (at algorithm.Instant, committed bool, err error)
+	// Once stands around every step that has an ID. Where it is nil and Apply is not,
+	// the decorator does not have the feature: an answer of its own to a step that was
+	// made already would be wrong. One that never answers by itself may call next and
+	// nothing else.
+	Once func(ctx context.Context, o Once, ops []Op, next OnceFunc) (at algorithm.Instant, committed bool, err error)
 	// Peek stands around every look.
 	Peek func(ctx context.Context, ops []Op, next PeekFunc) (at algorithm.Instant, err error)
 	// Reset stands around Store.Reset.
@@ -110,10 +115,23 @@ func (w *wrapped) Features() Features {
 	if w.features.Bind != nil {
 		f.Bind = w.bind
 	}
+	if w.features.Once != nil && (w.hooks.Once != nil || w.hooks.Apply == nil) {
+		f.Once = w.once
+	}
 	if w.features.Within != nil && !w.hooks.IO {
 		f.Within = func(timeout time.Duration) Store { return Wrap(w.features.Within(timeout), w.hooks) }
 	}
 	return f
+}
+
+func (w *wrapped) once(ctx context.Context, o Once, ops []Op) (at algorithm.Instant, committed bool, err error) {
+	if w.hooks.Once == nil {
+		return w.features.Once(ctx, o, ops)
+	}
+	if err := ValidateOnce(o, ops); err != nil {
+		return 0, false, err
+	}
+	return w.hooks.Once(ctx, o, ops, w.features.Once)
 }
 
 func (w *wrapped) bind(limit string, a algorithm.Algorithm) (Bound, error) {

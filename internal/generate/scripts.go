@@ -38,7 +38,7 @@ func Scripts(dir string, kinds []string) (map[string]string, error) {
 		}
 		all[k.file] = s.script(template, k)
 	}
-	for _, name := range []string{"batch", "usersingle", "user", "read", "swap", "selftest", "probe", "document"} {
+	for _, name := range []string{"batch", "once", "usersingle", "user", "read", "swap", "selftest", "probe", "document"} {
 		all[name] = s.script(name, nil)
 	}
 	return all, s.err

@@ -41,16 +41,19 @@ func (s *Store) releaseBatch(b *batch) {
 }
 
 // several decides ops at one instant, all or nothing. write is false for a
-// peek.
-func (s *Store) several(ctx context.Context, ops []store.Op, write bool) (algorithm.Instant, bool, error) {
+// peek; once is nil for a step without an ID.
+func (s *Store) several(ctx context.Context, ops []store.Op, write bool, once *onceCall) (algorithm.Instant, bool, error) {
 	b := s.newBatch(ops)
 	defer s.releaseBatch(b)
+	if once != nil {
+		b.locks |= 1 << (once.hash % shards)
+	}
 	for {
-		at, committed, missing, err := s.attempt(ctx, ops, b, write)
+		at, committed, missing, err := s.attempt(ctx, ops, b, write, once)
 		if missing == 0 {
 			return at, committed, err
 		}
-		if s.neverFit(ops) || !s.makeRoom() {
+		if s.neverFit(ops, once) || !s.makeRoom() {
 			return 0, false, store.ErrFull
 		}
 	}
@@ -59,8 +62,11 @@ func (s *Store) several(ctx context.Context, ops []store.Op, write bool) (algori
 // neverFit reports whether ops change more slots than there can be at all: then
 // nothing is dropped for them. Slots that are held already count, or they would
 // be dropped to make room beside themselves.
-func (s *Store) neverFit(ops []store.Op) bool {
+func (s *Store) neverFit(ops []store.Op, once *onceCall) bool {
 	changed := int64(0)
+	if once != nil {
+		changed = 1
+	}
 	for i := range ops {
 		if creates(ops[i].Request) {
 			changed++
@@ -71,7 +77,7 @@ func (s *Store) neverFit(ops []store.Op) bool {
 
 // attempt decides ops under all their locks. missing is the number of slots for
 // which there was no room; then nothing was written.
-func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write bool) (at algorithm.Instant, committed bool, missing int, err error) {
+func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write bool, once *onceCall) (at algorithm.Instant, committed bool, missing int, err error) {
 	before := s.before()
 	s.lock(b.locks)
 	defer s.unlock(b.locks)
@@ -79,6 +85,17 @@ func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write boo
 		return 0, false, 0, err
 	}
 	absent := 0
+	if once != nil {
+		before := s.shards[once.hash%shards].ids[once.idOf]
+		if known, err := before.answer(once, at, ops); err != nil {
+			return 0, false, 0, err
+		} else if known {
+			return before.at, true, 0, nil
+		}
+		if before == nil {
+			absent = 1
+		}
+	}
 	for i := range ops {
 		sh := &s.shards[b.hashes[i]%shards]
 		rec := sh.table.find(b.hashes[i]^b.ids[i].hash, ops[i].Key, b.ids[i].name)
@@ -98,6 +115,9 @@ func (s *Store) attempt(ctx context.Context, ops []store.Op, b *batch, write boo
 		if store.Changes(&ops[i]) {
 			s.keep(&ops[i], b, i, at)
 		}
+	}
+	if once != nil {
+		s.shards[once.hash%shards].remember(once, at, ops)
 	}
 	return at, true, 0, nil
 }

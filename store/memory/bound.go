@@ -17,10 +17,10 @@ type bound struct {
 	quick bool // Apply may step without a deferred Unlock
 }
 
-// Features implements store.Featured: limits can be bound, and a decision waits for
-// locks only.
+// Features implements store.Featured: limits can be bound, a decision waits for
+// locks only, and a step can have an ID.
 func (s *Store) Features() store.Features {
-	return store.Features{Owner: s, Bind: s.bind, NoIO: true, Names: &s.names}
+	return store.Features{Owner: s, Bind: s.bind, NoIO: true, Once: s.once, Names: &s.names}
 }
 
 func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {

@@ -26,7 +26,7 @@ type Options struct {
 	// the store starts no goroutine and drops nothing by itself: call Sweep.
 	Clock store.Clock
 
-	// MaxKeys bounds the number of slots held. At the bound, slots that have
+	// MaxKeys bounds the number of slots held, and of IDs remembered. At the bound, slots that have
 	// become fresh are dropped to make room for new ones; where there is
 	// none, a change to a new slot gets ErrFull: a key that is being limited
 	// is never freed by a flood of other keys. 0 is no bound; below 0 is
@@ -34,9 +34,10 @@ type Options struct {
 	MaxKeys int
 
 	// EvictLeastDebt makes room at MaxKeys, instead of ErrFull, by dropping
-	// the slot that would have become fresh first. That slot starts again
-	// from fresh, so it may admit up to its capacity too much; Stats counts
-	// how often that happened. A Take that needs room may so lose a slot of
+	// the slot that would have become fresh first, or the ID that would have been
+	// forgotten first. That slot starts again
+	// from fresh, so it may admit up to its capacity too much, and a step with that ID
+	// is made again; Stats counts how often that happened. A Take that needs room may so lose a slot of
 	// its own.
 	EvictLeastDebt bool
 
@@ -51,7 +52,9 @@ type Stats struct {
 	// Keys is the number of slots held, those included that have become
 	// fresh and were not swept yet.
 	Keys int
-	// Evicted is how many slots were dropped before they were fresh; see
+	// IDs is the number of IDs remembered; see store.Features.Once.
+	IDs int
+	// Evicted is how many slots and IDs were dropped before their time; see
 	// Options.EvictLeastDebt.
 	Evicted int64
 }
@@ -141,7 +144,7 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, b
 		op.Outcome = outcome
 		return at, outcome.Allowed, nil
 	}
-	return s.several(ctx, ops, true)
+	return s.several(ctx, ops, true, nil)
 }
 
 // Peek implements store.Store.
@@ -149,7 +152,7 @@ func (s *Store) Peek(ctx context.Context, ops []store.Op) (algorithm.Instant, er
 	if err := s.check(ctx, ops); err != nil {
 		return 0, err
 	}
-	at, _, err := s.several(ctx, ops, false)
+	at, _, err := s.several(ctx, ops, false, nil)
 	return at, err
 }
 
@@ -202,7 +205,7 @@ func (s *Store) Close() error {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		sh.table, sh.queue = table{}, nil
+		sh.table, sh.queue, sh.ids, sh.ends = table{}, nil, nil, nil
 		sh.mu.Unlock()
 	}
 	return nil
@@ -210,14 +213,15 @@ func (s *Store) Close() error {
 
 // Stats returns the counts of the store. It takes each lock once.
 func (s *Store) Stats() Stats {
-	keys := 0
+	keys, ids := 0, 0
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
 		keys += sh.table.count
+		ids += len(sh.ids)
 		sh.mu.Unlock()
 	}
-	return Stats{Keys: keys, Evicted: s.evicted.Load()}
+	return Stats{Keys: keys, IDs: ids, Evicted: s.evicted.Load()}
 }
 
 // limitID is the name of a limit and what it adds to the hash of a key.

@@ -53,9 +53,15 @@ func (s *Store) makeRoom() bool {
 	return s.evict && next != nil && next.evict()
 }
 
-// dropUntil drops the slots that expired by an instant and returns when the
+// dropUntil drops the slots and IDs that expired by an instant and returns when the
 // next one will.
 func (sh *shard) dropUntil(latest algorithm.Instant, dropped *int) (next algorithm.Instant, found bool) {
+	*dropped += sh.forgetUntil(latest, len(sh.ends))
+	defer func() {
+		if len(sh.ends) > 0 && (!found || sh.ends[0].expiry() < next) {
+			next, found = sh.ends[0].expiry(), true
+		}
+	}()
 	for {
 		first, found := sh.queue.first(&sh.table)
 		if !found || first.expiry > latest {
@@ -66,11 +72,17 @@ func (sh *shard) dropUntil(latest algorithm.Instant, dropped *int) (next algorit
 	}
 }
 
-// evict drops the slot of sh that would have become fresh first.
+// evict drops the slot of sh that would have become fresh first, or the ID that would
+// have been forgotten before it.
 func (sh *shard) evict() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	first, found := sh.queue.first(&sh.table)
+	if len(sh.ends) > 0 && (!found || sh.ends[0].expiry() < first.expiry) {
+		sh.forget()
+		sh.store.evicted.Add(1)
+		return true
+	}
 	if found {
 		sh.drop(sh.table.record(first.number))
 		sh.store.evicted.Add(1)

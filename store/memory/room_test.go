@@ -53,7 +53,7 @@ func (b *bounded) remaining(key string, a algorithm.Algorithm) int64 {
 // mustHold checks the counts, and that the queue knows every slot.
 func (b *bounded) mustHold(keys int, evicted int64) {
 	b.Helper()
-	if got := b.Stats(); got != (Stats{keys, evicted}) {
+	if got := b.Stats(); got != (Stats{Keys: keys, Evicted: evicted}) {
 		b.Fatalf("got %+v, want %d keys, %d evicted", got, keys, evicted)
 	}
 	if held := b.held.Load(); held != int64(keys) {

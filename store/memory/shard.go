@@ -24,6 +24,8 @@ type shard struct {
 	spare   algorithm.State   // for deciding over a slot that is not held
 	outcome algorithm.Outcome // of the decision under way; on a stack it would escape
 	queue   expiries          // kept where MaxKeys is set
+	ids     map[idOf]*made    // steps made under an ID, until they are forgotten
+	ends    ends              // of ids
 	store   *Store
 }
 

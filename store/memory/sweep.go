@@ -7,8 +7,8 @@ import (
 	"github.com/weirgo/weir/algorithm"
 )
 
-// Sweep drops the slots that became fresh at least store.Grace before now, and
-// returns how many. No decision depends on it, it only frees memory. With the
+// Sweep drops the slots that became fresh, and the IDs whose time was over, at least
+// store.Grace before now, and returns how many. No decision depends on it, it only frees memory. With the
 // default clock the store does this by itself; with a clock of the user's it is
 // for the user to call, with a reading of that clock. A now that is earlier
 // than some slots were used keeps them.
@@ -24,6 +24,9 @@ func (s *Store) Sweep(now algorithm.Instant) (dropped int) {
 }
 
 func (sh *shard) sweep(now algorithm.Instant) (dropped int) {
+	for n := pageSize; n == pageSize; dropped += n {
+		n = sh.sweepIDs(now)
+	}
 	for page, more := 0, true; more; page++ {
 		var n int
 		n, more = sh.sweepPage(page, now)
@@ -50,6 +53,13 @@ func (sh *shard) sweepPage(page int, now algorithm.Instant) (dropped int, more b
 		}
 	}
 	return dropped, true
+}
+
+// sweepIDs forgets up to a page of IDs.
+func (sh *shard) sweepIDs(now algorithm.Instant) (dropped int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.forgetUntil(now, pageSize)
 }
 
 // drop removes a record that was found by other means than its key.

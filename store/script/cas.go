@@ -25,14 +25,18 @@ const (
 
 // compare decides ops of which at least one has no Lua: it reads the states, steps
 // in Go, and writes what changes if no state has changed meanwhile; otherwise it
-// begins anew after a pause, until ctx ends.
-func (s *Store) compare(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, committed bool, err error) {
-	c := comparison{store: s, ops: slices.Clone(ops), names: make([]string, len(ops))}
+// begins anew after a pause, until ctx ends. The ID of the step, where it has one, is
+// read and written with the states.
+func (s *Store) compare(ctx context.Context, ops []store.Op, take bool, id *stepID) (at algorithm.Instant, committed bool, err error) {
+	c := comparison{store: s, ops: slices.Clone(ops), names: make([]string, len(ops)), id: id}
 	for i := range ops {
 		c.names[i] = s.name(&ops[i].Slot)
 	}
 	if _, err := s.tagOf(c.names); err != nil {
 		return 0, false, err
+	}
+	if id != nil {
+		c.names = append(c.names, id.name)
 	}
 	if take {
 		// Callers of this process would only be in each other's way.
@@ -89,8 +93,10 @@ func pause(ctx context.Context, attempt int) error {
 type comparison struct {
 	store     *Store
 	ops       []store.Op
-	names     []string
+	names     []string // the last is that of the ID, where there is one
 	texts     []string // what was read: "-" for none, "=" and the state
+	id        *stepID  // nil for none
+	known     bool     // the ID has answered
 	before    []algorithm.State
 	after     []algorithm.State
 	at        algorithm.Instant
@@ -101,6 +107,9 @@ type comparison struct {
 func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err error) {
 	if err := c.read(ctx); err != nil {
 		return false, err
+	}
+	if c.known {
+		return true, nil
 	}
 	c.after = make([]algorithm.State, len(c.ops))
 	c.committed = store.Decide(c.at, c.ops, c.before, c.after)
@@ -132,6 +141,9 @@ func (c *comparison) read(ctx context.Context) error {
 	for i := range c.ops {
 		args = append(args, layout(c.ops[i].Algorithm.Spec().Kind))
 	}
+	if c.id != nil {
+		args = append(args, "string")
+	}
 	reply, err := c.store.evalFor(ctx, readProgram, &Command{Args: args, ReadOnly: true})
 	if err != nil {
 		return explain("read", err, false)
@@ -147,7 +159,7 @@ func (c *comparison) decode(reply string) (err error) {
 	}
 	c.texts, c.before = c.texts[:0], c.before[:0]
 	for i := range c.ops {
-		text, err := cutState(&rest, i == len(c.ops)-1)
+		text, err := cutState(&rest, i == len(c.names)-1)
 		if err != nil {
 			return explain("read", err, false)
 		}
@@ -167,6 +179,61 @@ func (c *comparison) decode(reply string) (err error) {
 			}
 		}
 		c.texts, c.before = append(c.texts, text), append(c.before, state)
+	}
+	if c.id != nil {
+		return c.decodeID(rest)
+	}
+	return nil
+}
+
+// decodeID takes what the reply has of the ID, which may be the answer.
+func (c *comparison) decodeID(rest string) error {
+	text, err := cutState(&rest, true)
+	if err != nil {
+		return explain("read", err, false)
+	}
+	c.texts = append(c.texts, text)
+	if text == "-" {
+		return nil
+	}
+	if text == "!" {
+		return errIDCorrupt(nil)
+	}
+	reply, err := c.id.readRecord(text[1:], c.at)
+	if err != nil || reply == "" {
+		return err
+	}
+	at, made, err := cutInstant(reply, ';')
+	if err == nil {
+		err = c.decodeMade(at, made)
+	}
+	if err != nil {
+		return errIDCorrupt(err)
+	}
+	c.at, c.committed, c.known = at, true, true
+	return nil
+}
+
+// decodeMade takes the outcomes of a step that was made, or the states before it where
+// another process, which has Lua for all of it, made it.
+func (c *comparison) decodeMade(at algorithm.Instant, made string) error {
+	if outcomes, are := strings.CutPrefix(made, "="); are {
+		return parseOutcomes(outcomes, c.ops)
+	}
+	states, are := strings.CutPrefix(made, "+")
+	texts := strings.Split(states, ",")
+	if !are || len(texts) != len(c.ops) {
+		return errRecord
+	}
+	before := make([]algorithm.State, len(c.ops))
+	for i, text := range texts {
+		var err error
+		if before[i], err = readState(&source{log: layout(c.ops[i].Algorithm.Spec().Kind) == "list"}, text); err != nil {
+			return err
+		}
+	}
+	if !store.Decide(at, c.ops, before, make([]algorithm.State, len(c.ops))) {
+		return errRecord
 	}
 	return nil
 }
@@ -221,6 +288,10 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 			ttl = max(store.TTL(op.Outcome.ResetAfter), least)
 		}
 		args = append(args, layout(op.Algorithm.Spec().Kind), c.texts[i], next, strconv.FormatInt(ttl.Milliseconds(), 10))
+	}
+	if c.id != nil {
+		ttl := max(store.TTL(c.id.ttl), least)
+		args = append(args, "string", c.texts[len(c.ops)], "="+c.id.record(c.at, c.ops), strconv.FormatInt(ttl.Milliseconds(), 10))
 	}
 	reply, err := c.store.evalFor(ctx, swapProgram, &Command{Args: args})
 	if err != nil {

@@ -18,6 +18,7 @@ var luaGlobals = strings.Fields("KEYS ARGV redis math string table tonumber type
 // luaStrings are expressions that are strings, or that .. refuses, so that .. cannot
 // cut digits off them.
 var luaStrings = map[string]string{
+	"digest":    "an argument",
 	"state":     "the text of a state, or false",
 	"shown":     "the instant as it was given, the words of TIME, or made by format",
 	"element":   "an element of a list",

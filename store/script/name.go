@@ -3,7 +3,6 @@ package script
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"github.com/weirgo/weir/store"
 )
@@ -27,9 +26,9 @@ const longest = 200
 // written %3A: no two slots share a name, and Limit and kind are what follows the
 // last two colons. A part of more than 200 bytes is %# and its SHA-256 in hex.
 func appendName(name []byte, prefix string, slot store.SlotID) []byte {
-	tag, rest := slot.Key, ""
-	if t, found := hashTag(slot.Key); found {
-		tag, rest = t, slot.Key
+	tag, rest := store.HashTag(slot.Key), ""
+	if tag != slot.Key {
+		rest = slot.Key
 	}
 	name = append(name, prefix...)
 	name = append(name, '{')
@@ -44,17 +43,6 @@ func appendName(name []byte, prefix string, slot store.SlotID) []byte {
 	}
 	name = append(name, ':')
 	return appendPart(name, slot.Limit, true)
-}
-
-// hashTag returns what stands between the first { of key and the first } after it,
-// unless that is nothing.
-func hashTag(key string) (string, bool) {
-	_, after, found := strings.Cut(key, "{")
-	if !found {
-		return "", false
-	}
-	tag, _, found := strings.Cut(after, "}")
-	return tag, found && tag != ""
 }
 
 func appendPart(name []byte, part string, colons bool) []byte {

@@ -22,7 +22,7 @@ var generated embed.FS
 // Comments of generated scripts for which the Lua of users stands in.
 const (
 	placeOfUser  = "-- USER'S LUA\n"     // in usersingle.lua
-	placeOfKinds = "-- KINDS OF USERS\n" // in batch.lua
+	placeOfKinds = "-- KINDS OF USERS\n" // in batch.lua and once.lua
 )
 
 // program is a script as the server runs it.
@@ -40,6 +40,7 @@ func newProgram(text string) *program {
 var (
 	kinds           = builtInKinds()
 	batchProgram    = newProgram(lua("batch"))
+	onceProgram     = newProgram(lua("once"))
 	readProgram     = newProgram(lua("read"))
 	swapProgram     = newProgram(lua("swap"))
 	testProgram     = newProgram(lua("selftest"))
@@ -81,15 +82,15 @@ func userProgram(source string) *program {
 	return newProgram(strings.Replace(lua("usersingle"), placeOfUser, userLua(source), 1))
 }
 
-// batchWith is the script for a batch with the kinds of a user.
-func batchWith(custom []*source) *program {
+// withKinds is a script that holds all kinds, with those of a user.
+func withKinds(p *program, custom []*source) *program {
 	if len(custom) == 0 {
-		return batchProgram
+		return p
 	}
 	var kinds strings.Builder
 	for _, s := range custom {
 		index := "['" + strconv.Itoa(s.index) + "']"
 		kinds.WriteString("if all or used" + index + " then\n" + userLua(s.Lua) + "kinds" + index + " = { decide = decide }\nend\n")
 	}
-	return newProgram(strings.Replace(batchProgram.text, placeOfKinds, kinds.String(), 1))
+	return newProgram(strings.Replace(p.text, placeOfKinds, kinds.String(), 1))
 }

@@ -22,24 +22,25 @@ import (
 //
 // The clock is that of the server, unless Options.Clock is set.
 type Store struct {
-	client   Client
-	sharded  bool    // keys lie on several servers
-	locator  Locator // nil where they cannot be told apart
-	asks     bool    // the client calls Command.Send
-	redialer redialer
-	closer   idleCloser
-	opts     Options
-	byKind   map[string]*source
-	batch    *program
-	limits   limits
-	names    store.Names
-	takes    dispatcher
-	looks    dispatcher
-	locks    locks
-	counters counters
-	closed   atomic.Bool
-	mu       sync.Mutex     // between closed and calls
-	calls    sync.WaitGroup // those of a single caller
+	client     Client
+	sharded    bool    // keys lie on several servers
+	locator    Locator // nil where they cannot be told apart
+	asks       bool    // the client calls Command.Send
+	redialer   redialer
+	closer     idleCloser
+	opts       Options
+	byKind     map[string]*source
+	batch      *program
+	onceScript *program // for steps with an ID
+	limits     limits
+	names      store.Names
+	takes      dispatcher
+	looks      dispatcher
+	locks      locks
+	counters   counters
+	closed     atomic.Bool
+	mu         sync.Mutex     // between closed and calls
+	calls      sync.WaitGroup // those of a single caller
 }
 
 var _ store.Store = (*Store)(nil)
@@ -67,7 +68,7 @@ func New(c Client, opts *Options) (*Store, error) {
 	if s.byKind, custom, err = sourcesOf(all.Scripts); err != nil {
 		return nil, err
 	}
-	s.batch = batchWith(custom)
+	s.batch, s.onceScript = withKinds(batchProgram, custom), withKinds(onceProgram, custom)
 	s.limits.known = make(map[algorithm.Spec]*prepared)
 	s.locks.init()
 	s.takes.init(s, true)
@@ -104,7 +105,7 @@ func (s *Store) ask(ctx context.Context, timeout time.Duration, ops []store.Op, 
 		return 0, false, err
 	} else if !scripted {
 		err = deadline.Call(ctx, timeout, func(ctx context.Context) error {
-			at, committed, err = s.compare(ctx, ops, d.takes)
+			at, committed, err = s.compare(ctx, ops, d.takes, nil)
 			return err
 		})
 		return at, committed, err

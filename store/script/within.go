@@ -38,6 +38,9 @@ func (s *Store) features(owner store.Store, timeout time.Duration) store.Feature
 	f := store.Features{
 		Owner: owner,
 		Bind:  func(limit string, a algorithm.Algorithm) (store.Bound, error) { return s.bind(limit, a, timeout) },
+		Once: func(ctx context.Context, o store.Once, ops []store.Op) (algorithm.Instant, bool, error) {
+			return s.once(ctx, timeout, o, ops)
+		},
 		Names: &s.names,
 	}
 	if s.locator != nil {

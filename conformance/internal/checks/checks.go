@@ -19,7 +19,7 @@ func All(timelines fs.FS) []world.Check {
 	// Those come first that only few mistakes break, so that the first failure
 	// leads to the cause: testdata/first-failures.golden shows how well. What is
 	// stored comes before all else: a state that is gone too early fails most others.
-	return slices.Concat(narrow(), boundaryChecks(), featureChecks(), timeline.Checks(timelines), concurrentChecks(), linear.Checks(), []world.Check{
+	return slices.Concat(narrow(), boundaryChecks(), featureChecks(), timeline.Checks(timelines), onceChecks(), concurrentChecks(), linear.Checks(), []world.Check{
 		check("model/random-history", "P3", 0,
 			"over any history of calls and clock readings the store answers as the pure functions do, field by field", randomHistories),
 	})

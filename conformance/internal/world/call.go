@@ -113,12 +113,7 @@ func (w *World) MustAnswer(at algorithm.Instant, ops []store.Op, want []algorith
 	if at != w.Now() {
 		w.Wrong(at, w.Now(), "the decision was not made at the instant that the clock shows")
 	}
-	for i := range ops {
-		if op := &ops[i]; op.Outcome != want[i] {
-			w.Wrong(transcript.Outcome(op.Outcome), transcript.Outcome(want[i]), "op %d, %s cost %d, is answered wrongly: %s%s",
-				i, transcript.Slot(op.Slot), op.Request.Cost, transcript.Difference(op.Outcome, want[i]), w.asFresh(op, want[i]))
-		}
-	}
+	w.mustAnswer(ops, want)
 }
 
 // asFresh leads from a wrong answer to its cause, where the answer is right for a

@@ -42,6 +42,7 @@ type World struct {
 	log      transcript.Log
 	timed    store.Store // Store with a time-out, or nil
 	bounds   map[boundLimit]store.Bound
+	made     map[[2]string]Made // by hash tag and ID
 }
 
 // Start is where the clock stands first: the start of a day, so that windows of up
@@ -66,7 +67,7 @@ func (w *World) StartAt(at algorithm.Instant) {
 		w.FailNow() // or each of its stores would hang
 	}
 	w.Clock, w.Model, w.Latest, w.answered, w.Calls, w.stuck = newClock(), Model{}, 0, 0, 0, false
-	w.timed, w.bounds = nil, map[boundLimit]store.Bound{}
+	w.timed, w.bounds, w.made = nil, map[boundLimit]store.Bound{}, nil
 	w.log.Reset()
 	w.SetClock(at)
 	if w.Store = w.open(w.Clock); w.Store == nil {
