@@ -90,7 +90,7 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"I3", "what is accepted does not overflow", "TestLawI3BoundsNeverOverflow FuzzDecisions", ""},
 	{"I4", "a refund undoes its take", "TestLawOutcomesEqualTheOracle", ""},
 	{"I5", "lengths of time below 1 µs are refused", "TestLawI2RefusesWhatIsOutOfBounds", ""},
-	{"I6", "a take of which a part is given back is a take of the rest", "", "for a take and a refund; reservations have no form of their own yet"},
+	{"I6", "a take of which a part is given back is a take of the rest", "TestSettlingEqualsTakingTheActualCostAtFirst TestReservationSettlesToTheActualCost", ""},
 
 	{"A1", "spans and waits are exact", "TestLawA1SpansAreExact TestLawA1WaitsAreExact", ""},
 	{"A2", "products are exact", "TestLawA2ProductsAreExact TestLawA2ProductsAreExactAtTheExtremes TestVectorsProducts", ""},
@@ -107,11 +107,11 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"X7", "keys that cannot be taken together are refused first", "TestKeysOfTwoTagsAreRefusedUnsent TestKeysOfOneTagAreTakenTogether TestClustersAgreeWithTheTag", ""},
 	{"X8", "of limits any of which will do, one is charged", "", "waits for that form"},
 
-	{"D1", "the same request id is charged once", "", "waits for request ids"},
+	{"D1", "the same request id is charged once", "TestLostRepliesAreNotChargedTwice TestTakeWithAnIDCountsOnce TestAllowOnceCountsOnce", ""},
 	{"D2", "a retry without an id charges once more at most", "TestLostReplyIsChargedOnceAndUnknown", ""},
 	{"D3", "a request that did not leave has no effect", "TestEndedContextSendsNothing TestRefusedConnectionChargesNothing TestClosedStoreSendsNothing TestCloseMayRaceWithEverything", ""},
 	{"D4", "a reply that comes too late leaves the charge", "TestLateReplyIsChargedOnce TestCallerWhoLeavesACallTakesNobodyAlong", ""},
-	{"D5", "request ids expire", "", "waits for request ids"},
+	{"D5", "request ids expire", "TestSettlementIsForgottenAfterTheTTL TestMemoryForgetsIDs", ""},
 	{"D6", "a script that is loaded anew runs once", "TestLosingScriptsChangesNothing TestUnknownScriptIsSentOnceMoreInFull", ""},
 
 	{"H1", "every history has an order in which Step gives the answers", "TestNobodyGetsTheAnswerOfAnother TestProcessesTakeExactlyTheLimit", "through a failover"},
@@ -134,7 +134,7 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"J5", "fair shares are fair", "", "J5 and J6 wait for fair shares"},
 
 	{"W1", "a wait ends at the first microsecond it may", "TestWaitReturnsAtTheFirstMicrosecondItMay", ""},
-	{"W2", "who leaves the queue gives back the place", "TestCancelledWaiterGivesUpItsPlace", "W2 and W4 in full wait for reservations"},
+	{"W2", "who leaves the queue gives back the place", "TestCancelledWaiterGivesUpItsPlace TestCancelledDenialsGiveNothingBack", ""},
 	{"W3", "a wait that cannot succeed fails at once and takes nothing", "TestWaitFailsAtOnceWhenItCannotSucceed", ""},
 	{"W5", "nobody sleeps longer than needed, no goroutine stays", "TestCloseEndsThoseWhoWait TestClosedStoresLeaveNoGoroutine", ""},
 

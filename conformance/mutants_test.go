@@ -48,6 +48,13 @@ func mutants() (all []mutant) {
 			return s
 		}, b.meant})
 	}
+	for _, b := range brokenOnce {
+		all = append(all, mutant{b.name, quickConfig(), func(clk clock.Clock) store.Store {
+			s := newOnceStore(clk)
+			b.fault(s)
+			return s
+		}, b.meant})
+	}
 	return append(all, brokenFeatures...)
 }
 

@@ -132,29 +132,28 @@ func onceReused(w *world.World) {
 	s := world.SlotOf("the key", "l", a)
 	id := once("id")
 	w.Once(id, world.Op(s, 1))
-	other := map[string]store.Op{
-		"cost": world.Op(s, 2), "limit": world.Op(world.SlotOf("the key", "m", a), 1),
-		"parameters": world.Op(world.SlotOf("the key", "l", w.Limit("gcra:6/1s")), 1),
-		"kind":       world.Op(world.SlotOf("the key", "l", w.Limit("token-bucket:5/1s")), 1),
-		"verb":       verb(s, algorithm.Charge, 1, 0), "refund": verb(s, algorithm.Refund, 1, w.Now()),
-	}
-	for what, op := range other {
-		w.MustRefuseOnce("of another "+what, store.ErrIDReused, id, op)
+	limit, kind := world.SlotOf("the key", "m", a), world.SlotOf("the key", "l", w.Limit("token-bucket:5/1s"))
+	for _, other := range []struct {
+		what string
+		op   store.Op
+	}{
+		{"cost", world.Op(s, 2)}, {"limit", world.Op(limit, 1)}, {"kind", world.Op(kind, 1)},
+		{"parameter", world.Op(world.SlotOf("the key", "l", w.Limit("gcra:6/1s")), 1)},
+		{"verb", verb(s, algorithm.Charge, 1, 0)}, {"instant", verb(s, algorithm.Refund, 1, w.Now())},
+	} {
+		w.MustRefuseOnce("of another "+other.what, store.ErrIDReused, id, other.op)
 	}
 	if w.Can(world.NeedsOps) {
-		w.MustRefuseOnce("of more ops", store.ErrIDReused, id, world.Op(s, 1), other["limit"])
+		w.MustRefuseOnce("of more ops", store.ErrIDReused, id, world.Op(s, 1), world.Op(limit, 1))
 	}
 	w.Once(id, world.Op(s, 1))
 	w.Look(s)
-	w.MustBeFresh(other["limit"].Slot, other["kind"].Slot)
+	w.MustBeFresh(limit, kind)
 }
 
 func onceOrder(w *world.World) {
 	w.NeedOnce()
-	slots := []store.Slot{world.SlotOf("b{x}", "l", w.Limit("gcra:5/1s")), world.SlotOf("a{x}", "l", w.Limit("gcra:5/1s"))}
-	if !w.OneKey {
-		slots[1].Key = "another key"
-	}
+	slots := []store.Slot{world.SlotOf("the key", "l", w.Limit("gcra:5/1s")), world.SlotOf("another key", "l", w.Limit("gcra:5/1s"))}
 	id := once("id")
 	w.Once(id, world.Ops(slots, 1)...)
 	slices.Reverse(slots)
