@@ -58,7 +58,7 @@ type DenyCacheStats struct {
 // A Reset, a charge or a refund, and a take that is admitted, forget the denial of their slot.
 // So does a take with other parameters that is admitted, and a denial is never the answer
 // for other parameters. A Take of several limits is answered where each of them is
-// known to deny; looks, and takes with a MaxDelay, go to the store. Where the default clock is used the last
+// known to deny; looks, takes with a MaxDelay, and steps with an ID, go to the store. Where the default clock is used the last
 // thousandth of a wait is left to the store, so that clocks which differ by 1,000 µs a
 // second deny nothing too long.
 //
@@ -94,7 +94,7 @@ func NewDenyCache(inner store.Store, opts *DenyCacheOptions) (*DenyCache, error)
 		return nil, refuse("DenyCacheOptions.Clock", "a nil pointer", "a clock, or nil")
 	}
 	c := &DenyCache{clock: opts.Clock, start: time.Now(), anyCost: opts.AnyCost, table: newDenials(entries)}
-	c.wrapped = store.Wrap(inner, store.Hooks{Apply: c.apply, Reset: c.reset, Close: c.table.close})
+	c.wrapped = store.Wrap(inner, store.Hooks{Apply: c.apply, Once: c.once, Reset: c.reset, Close: c.table.close})
 	return c, nil
 }
 
@@ -112,6 +112,20 @@ func (c *DenyCache) apply(ctx context.Context, ops []store.Op, next store.ApplyF
 			return at, false, nil
 		}
 	}
+	return c.ask(ctx, ops, sent, readable, next)
+}
+
+// once asks the store in any case, which may have made the step before, and remembers a
+// denial.
+func (c *DenyCache) once(ctx context.Context, o store.Once, ops []store.Op, next store.OnceFunc) (at algorithm.Instant, committed bool, err error) {
+	sent, readable := c.now()
+	return c.ask(ctx, ops, sent, readable, func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+		return next(ctx, o, ops)
+	})
+}
+
+// ask asks the store at an instant, and remembers what it denies.
+func (c *DenyCache) ask(ctx context.Context, ops []store.Op, sent algorithm.Instant, readable bool, next store.ApplyFunc) (at algorithm.Instant, committed bool, err error) {
 	c.table.asked.Add(1)
 	var starts [8]uint64
 	began := starts[:0]
