@@ -27,8 +27,8 @@ type Options struct {
 	// only during the call.
 	Trace func(*result.Event)
 
-	// Files holds the files of counts that a process may name. nil means that no
-	// process may name one.
+	// Files holds the file of counts that a process may name, and that of a policy. nil
+	// means that none may be named.
 	Files fs.FS
 
 	// Traces opens the trace that a process of the kind trace names. Each run opens
@@ -61,7 +61,7 @@ type Progress struct {
 }
 
 // Run runs a scenario and returns one result for each limit, or a single one where the
-// limits are taken together. A violated rule is a Failure in the result and no error. An
+// limits are taken together or a policy decides. A violated rule is a Failure in the result and no error. An
 // error means that there is no result: the scenario is invalid, which is a
 // *scenario.Error, ctx has ended, a file or a trace cannot be read, or a store could not
 // be made or failed where no caller gets its error.
@@ -75,6 +75,11 @@ func Run(ctx context.Context, s *scenario.Scenario, opts *Options) ([]*result.Re
 	}
 	if opts == nil {
 		opts = &Options{}
+	}
+	text := s // that has the places
+	s, err := s.WithPolicy(opts.Files)
+	if err != nil {
+		return nil, text.Locate(err)
 	}
 	inner := world.Options{NewStore: opts.NewStore, Trace: opts.Trace, Files: opts.Files}
 	if opts.Progress != nil {
@@ -90,10 +95,14 @@ func Run(ctx context.Context, s *scenario.Scenario, opts *Options) ([]*result.Re
 		size = len(s.Limits)
 	}
 	var results []*result.Result
-	for limits := range slices.Chunk(s.Limits, size) {
+	runs := slices.Collect(slices.Chunk(s.Limits, size))
+	if s.Policy != "" {
+		runs = [][]scenario.Limit{nil}
+	}
+	for _, limits := range runs {
 		r, err := world.Run(ctx, s, limits, inner)
 		if err != nil {
-			return nil, s.Locate(err)
+			return nil, text.Locate(err)
 		}
 		results = append(results, r)
 	}

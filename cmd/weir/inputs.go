@@ -69,7 +69,7 @@ func newInputs(names []string, s *streams, outputs []outputFlag) (*inputs, error
 			all.size += about.Size()
 		}
 		for _, o := range outputs {
-			if err := checkOutput(about, o, s.out); err != nil {
+			if err := checkOutput(about, o, s.out, "the trace itself"); err != nil {
 				return nil, err
 			}
 		}
@@ -88,8 +88,9 @@ func (all *inputs) stat(name string) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// checkOutput makes sure that an output is not a file that is read.
-func checkOutput(from fs.FileInfo, o outputFlag, out io.Writer) error {
+// checkOutput makes sure that an output is not a file that is read, which an error calls
+// what.
+func checkOutput(from fs.FileInfo, o outputFlag, out io.Writer, what string) error {
 	if o.name == "" {
 		return nil
 	}
@@ -98,7 +99,7 @@ func checkOutput(from fs.FileInfo, o outputFlag, out io.Writer) error {
 		to, err = file.Stat()
 	}
 	if err == nil && os.SameFile(from, to) {
-		return usageError{fmt.Errorf("%s: %q is the trace itself: must be another file", o.flag, o.name)}
+		return usageError{fmt.Errorf("%s: %q is %s: must be another file", o.flag, o.name, what)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/internal/document"
 	"github.com/weirgo/weir/policy"
 )
 
@@ -109,27 +110,38 @@ func (c *policyCommand) instant() (time.Time, error) {
 // someKey stands for the key of secret attributes where no state depends on it.
 var someKey = make([]byte, 16)
 
-// loadPolicy reads a policy. An error of the policy is an *policy.InvalidError with the
-// name of the file.
-func loadPolicy(ctx context.Context, name string, in io.Reader, opts *policy.CompileOptions) (*policy.File, error) {
+// loadPolicy reads a policy, which must be none of the files that the command writes. An
+// error of the policy is an *policy.InvalidError with the name of the file.
+func loadPolicy(ctx context.Context, s *streams, name string, opts *policy.CompileOptions, outputs ...outputFlag) (*policy.File, error) {
+	file, _, err := readPolicy(ctx, s, name, opts, outputs)
+	return file, err
+}
+
+// readPolicy is loadPolicy, and returns the text as well.
+func readPolicy(ctx context.Context, s *streams, name string, opts *policy.CompileOptions, outputs []outputFlag) (*policy.File, []byte, error) {
 	if opts == nil {
 		opts = &policy.CompileOptions{SecretKey: someKey}
 	}
-	from, err := openSource(ctx, name, in)
+	from, err := openSource(ctx, name, s.in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer from.Close()                                   // nothing was written
-	text, err := io.ReadAll(io.LimitReader(from, 5<<20)) // more than Parse takes: it says so
+	defer from.Close() // nothing was written
+	for _, o := range outputs {
+		if err := from.checkOutput(o, s.out, "the policy itself"); err != nil {
+			return nil, nil, err
+		}
+	}
+	text, err := io.ReadAll(io.LimitReader(from, document.MaxBytes+1)) // more than Parse takes: it says so
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from.name, err)
+		return nil, nil, fmt.Errorf("%s: %w", from.name, err)
 	}
 	file, err := policy.Parse(text, opts)
 	var invalid *policy.InvalidError
 	if errors.As(err, &invalid) {
 		invalid.File = from.name
 	}
-	return file, err
+	return file, text, err
 }
 
 // maxErrors is the most errors of one policy that are shown.
@@ -144,7 +156,7 @@ func (c *policyCommand) check(ctx context.Context, s *streams, at time.Time) err
 	}
 	bad, findings := 0, 0
 	for _, name := range c.Files {
-		file, err := loadPolicy(ctx, name, s.in, nil)
+		file, err := loadPolicy(ctx, s, name, nil)
 		var invalid *policy.InvalidError
 		switch {
 		case errors.As(err, &invalid):

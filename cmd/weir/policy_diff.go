@@ -17,7 +17,7 @@ import (
 func (c *policyCommand) diff(ctx context.Context, s *streams) error {
 	var files [2]*policy.File
 	for i, name := range c.Files {
-		file, err := loadPolicy(ctx, name, s.in, nil)
+		file, err := loadPolicy(ctx, s, name, nil)
 		if err != nil {
 			return err
 		}

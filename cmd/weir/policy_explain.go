@@ -27,7 +27,7 @@ func (c *policyCommand) explain(ctx context.Context, s *streams, at time.Time) e
 	if err != nil {
 		return err
 	}
-	file, err := loadPolicy(ctx, c.Files[0], s.in, opts)
+	file, err := loadPolicy(ctx, s, c.Files[0], opts)
 	if err != nil {
 		return err
 	}

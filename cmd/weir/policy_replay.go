@@ -171,7 +171,7 @@ type openSide struct {
 }
 
 func (p *policyReplay) open(ctx context.Context, s *streams, name string) (*openSide, error) {
-	file, err := loadPolicy(ctx, name, s.in, nil)
+	file, err := loadPolicy(ctx, s, name, nil)
 	if err != nil {
 		return nil, err
 	}

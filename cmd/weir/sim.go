@@ -18,6 +18,7 @@ type simCommand struct {
 	List     bool           `help:"List the built-in scenarios with what each shows, and run none."`
 	Print    bool           `help:"Print the scenario as it would be run, and run none: to start one of your own from."`
 	Limit    []string       `placeholder:"SPEC" help:"A limit in place of those of the scenario; give the flag once for each limit to compare."`
+	Policy   string         `placeholder:"FILE" help:"A policy in place of the limits of the scenario, or - for standard input."`
 	Seed     *uint64        `placeholder:"N" help:"The seed, in place of that of the scenario."`
 	Duration *time.Duration `placeholder:"D" help:"How long requests come, in place of what the scenario says."`
 	Seeds    *int           `placeholder:"N" help:"Explore: run with so many seeds until one fails. Without a scenario each seed makes one up."`
@@ -53,6 +54,7 @@ outside failed, such as a server, 130 interrupted.
 
 Examples: weir sim --list
           weir sim flash-crowd --limit gcra:100/1s --limit sliding-log:100/1s
+          weir sim flash-crowd --policy policy.yaml
           weir sim --seeds 1000
 `
 }
@@ -64,10 +66,10 @@ var simUses = []struct {
 	takes string
 }{
 	{"--list", "--list"},
-	{"--print", "--print SCENARIO --replay --limit --seed --duration"},
-	{"--shrink", "--shrink SCENARIO --replay --limit --seed --duration --out"},
-	{"--seeds", "--seeds SCENARIO --replay --limit --seed --duration --out --store --json --verbose"},
-	{"", "SCENARIO --replay --limit --seed --duration --store --trace --json --html --plot --verbose"},
+	{"--print", "--print SCENARIO --replay --limit --policy --seed --duration"},
+	{"--shrink", "--shrink SCENARIO --replay --limit --policy --seed --duration --out"},
+	{"--seeds", "--seeds SCENARIO --replay --limit --policy --seed --duration --out --store --json --verbose"},
+	{"", "SCENARIO --replay --limit --policy --seed --duration --store --trace --json --html --plot --verbose"},
 }
 
 // use returns the flag that says what to do, and refuses those that do not go with it.
@@ -102,6 +104,10 @@ func (c *simCommand) check(use string) error {
 		return usageError{fmt.Errorf("--replay: %q is a second scenario beside %q: must be one of them", c.Replay, c.Scenario)}
 	case c.Scenario == "" && c.Replay == "" && use != "--list" && use != "--seeds":
 		return usageError{errors.New("the scenario is missing: must be a name that --list shows, a file, or - for standard input")}
+	case n > 0 && c.Policy != "":
+		return usageError{errors.New("--limit does not go with --policy: must be one of them")}
+	case c.Policy == "-" && (c.Scenario == "-" || c.Replay == "-"):
+		return usageError{errors.New("- was given more than once: standard input can be read once")}
 	case n > maxSimLimits:
 		return usageError{fmt.Errorf("--limit was given %d times: must be up to %d", n, maxSimLimits)}
 	case c.Seeds != nil && (*c.Seeds < 1 || *c.Seeds > maxSeeds):

@@ -24,7 +24,8 @@ type simSource struct {
 	builtin  bool
 	file     string // "" where it is none
 	name     string // of what was read, for errors
-	dropped  int    // expectations of the scenario that --limit left out
+	dropped  int    // expectations of the scenario that --limit or --policy left out
+	policy   string // the text of --policy
 	files    fs.FS  // that traffic may name
 	flags    *simCommand
 }
@@ -33,7 +34,10 @@ type simSource struct {
 // say.
 func (c *simCommand) source(ctx context.Context, s *streams) (*simSource, error) {
 	src := &simSource{flags: c}
-	var err error
+	err := src.readPolicy(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Replay != "":
 		err = src.read(ctx, c.Replay, s)
@@ -82,8 +86,8 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	}
 	defer in.Close() // always nil
 	for _, o := range src.flags.outputFlags() {
-		if in.checkOutput(o, s.out) != nil {
-			return usageError{fmt.Errorf("%s: %q is the scenario itself: must be another file", o.flag, o.name)}
+		if err := in.checkOutput(o, s.out, "the scenario itself"); err != nil {
+			return err
 		}
 	}
 	src.name = in.name
@@ -101,6 +105,16 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 	}
 	src.file, src.files = name, plainFiles{os.DirFS(filepath.Dir(name))}
 	return src.checkOutput()
+}
+
+// readPolicy reads the policy that stands in place of the limits of scenarios.
+func (src *simSource) readPolicy(ctx context.Context, s *streams) error {
+	if src.flags.Policy == "" {
+		return nil
+	}
+	_, text, err := readPolicy(ctx, s, src.flags.Policy, nil, src.flags.outputFlags())
+	src.policy = string(text)
+	return err
 }
 
 // located adds the file to an error about a field of the scenario.
@@ -142,8 +156,28 @@ func (src *simSource) change(s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
+	if src.policy != "" {
+		src.dropped = len(s.Expect)
+		s.Policy, s.PolicyFile, s.Expect = src.policy, "", nil
+		s.Limits, s.Together, s.Server.Count = nil, false, 0
+		for i := range s.Faults { // there is one server
+			s.Faults[i].Servers = nil
+		}
+		if err := s.Validate(); err != nil {
+			return usageError{fmt.Errorf("--policy: %w", err)}
+		}
+	}
 	if len(limits) > 0 {
-		groups := s.Limits[0].Groups
+		if s.Governed() {
+			s.Policy, s.PolicyFile = "", ""
+			for i := range s.Traffic {
+				s.Traffic[i].Request = nil
+			}
+		}
+		groups := int64(0)
+		if len(s.Limits) > 0 {
+			groups = s.Limits[0].Groups
+		}
 		if slices.ContainsFunc(s.Limits, func(l scenario.Limit) bool { return l.Groups != groups }) {
 			groups = 0
 		}
@@ -188,7 +222,7 @@ func (src *simSource) seeded(seed uint64) (*scenario.Scenario, error) {
 // change it.
 func (c *simCommand) print(w io.Writer, src *simSource) error {
 	text, err := src.scenario.YAML()
-	if src.builtin && len(c.Limit) == 0 && c.Seed == nil && c.Duration == nil {
+	if src.builtin && len(c.Limit) == 0 && c.Policy == "" && c.Seed == nil && c.Duration == nil {
 		var own string
 		own, err = scenario.Text(c.Scenario)
 		text = []byte(own)
@@ -236,6 +270,9 @@ func (src *simSource) rerun() string {
 	words := slices.Clone(src.words)
 	for _, spec := range c.Limit {
 		words = append(words, "--limit", spec)
+	}
+	if c.Policy != "" {
+		words = append(words, "--policy", c.Policy)
 	}
 	if c.Seed != nil {
 		words = append(words, "--seed", strconv.FormatUint(*c.Seed, 10))

@@ -123,6 +123,9 @@ func (src *simSource) named() (all []string) {
 			all = append(all, t.Process.File)
 		}
 	}
+	if file := src.scenario.PolicyFile; file != "" {
+		all = append(all, file)
+	}
 	return all
 }
 
@@ -136,7 +139,7 @@ func (src *simSource) checkOutput() error {
 			}
 		}
 		if out := src.flags.Out; out != "" && !sameFile(filepath.Dir(out), filepath.Dir(src.file)) {
-			return usageError{fmt.Errorf("--out: %q is in another folder than the scenario, whose traffic names the file %q: must be beside the scenario", out, file)}
+			return usageError{fmt.Errorf("--out: %q is in another folder than the scenario, which names the file %q: must be beside the scenario", out, file)}
 		}
 	}
 	return nil

@@ -194,7 +194,7 @@ func TestSimRefusesWhatIsWrongWithATrace(t *testing.T) {
 		{process: "{kind: trace, file: none}", args: []string{"--shrink"}, want: "weir: s.yaml: scenario: line 4, column 52: "},
 		{process: "{kind: trace, file: log}", args: []string{"--json", "log"}, want: `--json: "log" is a file that the scenario names: must be another file`},
 		{process: "{kind: trace, file: log}", args: []string{"--shrink", "--out", "below/small.yaml"}, want: "must be beside the scenario"},
-		{process: "{kind: trace, file: log}", args: []string{"--seeds", "2", "--out", "below/small.yaml"}, want: `whose traffic names the file "log": must be beside the scenario`},
+		{process: "{kind: trace, file: log}", args: []string{"--seeds", "2", "--out", "below/small.yaml"}, want: `which names the file "log": must be beside the scenario`},
 	} {
 		write(t, "s.yaml", "name: s\nduration: 1m\nlimits: [{name: l, spec: 'gcra:5/1s'}]\ntraffic: [{name: log, process: "+c.process+"}]\n")
 		got := start(append([]string{"sim", "s.yaml"}, c.args...)...)

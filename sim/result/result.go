@@ -20,7 +20,9 @@ type Result struct {
 	Digest string `json:"digest"`
 	Events int64  `json:"events"`
 
-	Totals  Counts    `json:"totals"`
+	Totals Counts `json:"totals"`
+	// Policy is what the rules did, where a policy decided.
+	Policy  *Policy   `json:"policy,omitempty"`
 	Limits  []Limit   `json:"limits"`
 	Traffic []Traffic `json:"traffic"`
 	// Servers are the requests for keys of each server, where there are several.

@@ -74,6 +74,19 @@ func (d *decoder) value(n *document.Node, path string, v reflect.Value) error {
 			}
 		}
 		return nil
+	case v.Kind() == reflect.Map: // of texts
+		if n.Kind != document.Mapping {
+			return wrong("a mapping")
+		}
+		v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Fields)))
+		for _, f := range n.Fields {
+			text := reflect.New(v.Type().Elem()).Elem()
+			if err := d.value(f.Value, join(path, f.Name), text); err != nil {
+				return err
+			}
+			v.SetMapIndex(reflect.ValueOf(f.Name), text)
+		}
+		return nil
 	case n.Kind == document.Null || n.Kind == document.List || n.Kind == document.Mapping:
 		return wrong("a text or a number")
 	}

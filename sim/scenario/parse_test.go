@@ -119,7 +119,7 @@ func TestParseNamesWhatIsMissing(t *testing.T) {
 	fields := []struct{ text, want string }{
 		{"name: s\n", "scenario: name is missing: must be a text of 1 to 1000 bytes"},
 		{"duration: 1s\n", "scenario: duration is missing: must be whole microseconds from 1µs to 9600h0m0s"},
-		{"limits: [{name: l, spec: 'gcra:1/1s'}]\n", "scenario: limits is missing: must be 1 to 16 of them"},
+		{"limits: [{name: l, spec: 'gcra:1/1s'}]\n", "scenario: limits is missing: must be 1 to 16 of them, or a policy in their place"},
 		{"traffic: [{name: t, process: {kind: drip, gap: 1s}}]\n", "scenario: traffic is missing: must be 1 to 64 of them"},
 	}
 	for missing, f := range fields {

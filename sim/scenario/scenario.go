@@ -29,8 +29,15 @@ type Scenario struct {
 	// under way are answered, every fault is healed, and every key must become fresh.
 	Duration time.Duration `yaml:"duration" rule:"required 1us..9600h"`
 	// Limits are the limits that decide, 1 to 16. Each is run by itself on the same
-	// traffic.
-	Limits []Limit `yaml:"limits" rule:"required 1..16"`
+	// traffic. Required where there is no policy, and absent where there is one.
+	Limits []Limit `yaml:"limits,omitempty" rule:"1..16"`
+	// Policy is the text of a policy that decides in place of Limits, as package policy
+	// reads it: what applies to a request depends on Traffic.Request. It is one run, with
+	// one server.
+	Policy string `yaml:"policy,omitempty" rule:"1..4194304"`
+	// PolicyFile is the name of a file that holds the policy, in place of Policy. The name
+	// is one of package fs: with slashes, not absolute, and without "..".
+	PolicyFile string `yaml:"policy_file,omitempty" rule:"1..4096"`
 	// Together makes one run of all limits instead: a request has to pass all of
 	// them, and is charged to all or to none.
 	Together bool `yaml:"together,omitempty"`
@@ -70,7 +77,7 @@ type Nodes struct {
 	// Count is the number of nodes, up to 1000 [1].
 	Count int64 `yaml:"count,omitempty" rule:"1..1000 =1" draw:"1..10"`
 	// OnFailure is what a node answers when the server does not: closed, open or
-	// local [closed]. Local is a store in the memory of the node, with the same
+	// local [closed]; of a policy where the rules do not say it. Local is a store in the memory of the node, with the same
 	// limits and the clock of the node.
 	OnFailure string `yaml:"on_failure,omitempty" rule:"closed|open|local =closed"`
 	// Timeout is how long a caller waits, up to 1h [100ms].
@@ -205,9 +212,20 @@ type Expect struct {
 //     another server: every request for it ends at the same time and in the same way as
 //     without these faults. It is checked where nothing else couples keys of different
 //     servers: no Throttle, no ClosedLoop whose callers have several keys each or share a
-//     Count, and no eviction of all servers.
+//     Count, and no eviction of all servers;
+//   - subject: of a policy, every rule that matches a request limits it, under the one key
+//     that its subject always has and no other subject has;
+//   - shadow: of a policy, the answer is what the enforced rules say: a rule in shadow is
+//     asked apart from them, and changes nothing;
+//   - list: of a policy, a live entry of the deny list denies, or else one of the allow list
+//     exempts, and no limit is asked.
+//
+// With a policy, admission and the rules after it are about each limit of each rule. Where
+// a key gets another limit while a run goes on, what its state holds of the limit before
+// may deny: it is compared with the limit again when it was fresh.
 func Rules() []string {
-	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation"}
+	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation",
+		"subject", "shadow", "list"}
 }
 
 // Metrics returns the names of the numbers that an Expect can be about. over_units,

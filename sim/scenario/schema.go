@@ -311,7 +311,7 @@ func (f *field) fits(v reflect.Value) bool {
 	}
 	n := int64(0)
 	switch v.Kind() {
-	case reflect.String, reflect.Slice:
+	case reflect.String, reflect.Slice, reflect.Map:
 		n = int64(v.Len())
 	default:
 		n = v.Int()
@@ -336,7 +336,7 @@ func (f *field) allowed(v reflect.Value) string {
 		return fmt.Sprintf("from %v to %v", Decimal(f.lo), Decimal(f.hi))
 	case t.Kind() == reflect.String && f.bounded:
 		return fmt.Sprintf("a text of %d to %d bytes", f.lo, f.hi)
-	case t.Kind() == reflect.Slice && f.bounded:
+	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) && f.bounded:
 		return fmt.Sprintf("%d to %d of them", f.lo, f.hi)
 	case f.hi == math.MaxInt64:
 		return fmt.Sprintf("from %d", f.lo)
@@ -355,7 +355,7 @@ func shown(v reflect.Value) string {
 		return shown(v.Elem())
 	case v.Kind() == reflect.String && (v.Len() > 100 || v.Len() == 0 || v.Type() != reflect.TypeFor[string]()):
 		return strconv.Quote(v.String()[:min(v.Len(), 100)])
-	case v.Kind() == reflect.Slice:
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
 		return strconv.Itoa(v.Len()) + " of them"
 	}
 	return fmt.Sprint(v.Interface())

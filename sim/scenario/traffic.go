@@ -16,6 +16,9 @@ type Traffic struct {
 	// each caller is a client; of the open streams only pareto has several.
 	Keys  Keys  `yaml:"keys,omitempty"`
 	Costs Costs `yaml:"costs,omitempty"`
+	// Request is what a policy sees of the requests [a request with the attribute user,
+	// which is the key]. Absent without a policy.
+	Request *Request `yaml:"request,omitempty"`
 	// Start is when it begins [0s], and Stop when it ends, later than Start [the end].
 	Start time.Duration `yaml:"start,omitempty" rule:"0s..9600h"`
 	Stop  time.Duration `yaml:"stop,omitempty" rule:"1us..19200h"`

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/internal/model"
+	"github.com/weirgo/weir/sim/internal/rules"
 )
 
 // Error says what is wrong with a scenario, and where.
@@ -75,8 +76,12 @@ func (s *Scenario) Validate() error {
 			return err
 		}
 	}
+	names, err := s.limitNames()
+	if err != nil {
+		return err
+	}
 	for i, e := range s.Expect {
-		if e.Limit != "" && !slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == e.Limit }) {
+		if e.Limit != "" && s.PolicyFile == "" && !slices.Contains(names, e.Limit) { // Run reads the file
 			return refuse(fmt.Sprintf("expect[%d].limit", i), e.Limit, "the name of a limit")
 		}
 	}
@@ -88,6 +93,9 @@ func (s *Scenario) Validate() error {
 func (p Process) Validate() error { return validate(reflect.ValueOf(&p), "") }
 
 func (s *Scenario) cross(string) error {
+	if err := s.crossPolicy(); err != nil {
+		return err
+	}
 	begin := Complete(*s).Start
 	at, err := algorithm.InstantOf(begin)
 	if err != nil || begin.Nanosecond()%1000 != 0 {
@@ -114,7 +122,13 @@ func (s *Scenario) reach() float64 {
 		drift += max(0, float64(f.Drift))
 	}
 	settles := 0.0
-	for _, l := range s.Limits {
+	limits := s.Limits
+	if file, err := rules.Parse([]byte(s.Policy)); err == nil {
+		for _, spec := range rules.Specs(&file.Policy) {
+			limits = append(limits, Limit{Spec: spec})
+		}
+	}
+	for _, l := range limits {
 		if m, err := l.model(); err == nil {
 			settles = max(settles, float64(m.Full), float64(m.Period))
 		}

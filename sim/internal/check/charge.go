@@ -94,6 +94,10 @@ func (c *Checker) Forgotten(s *Slot, units int64) {
 	if !s.charged {
 		return
 	}
+	if s.state != nil && s.state.several {
+		s.state.last = nil // what the state holds now may be of any of its limits
+		return
+	}
 	s.lossy, s.retryAt, s.freshAt = true, 0, 0
 	if units <= 0 {
 		return

@@ -26,6 +26,9 @@ const (
 	Local     = "local"
 	Liveness  = "liveness"
 	Isolation = "isolation"
+	Subject   = "subject"
+	Shadow    = "shadow"
+	List      = "list"
 )
 
 // Checker checks the decisions of one run.
@@ -94,6 +97,7 @@ func (c *Checker) Verify(d *Decision) {
 	all := true
 	for i := range d.Ops {
 		op, s := &d.Ops[i], d.Slots[i]
+		c.follow(s)
 		all = all && op.Outcome.Allowed
 		c.note(d, i)
 		s.Limit.Result.Executed++
@@ -148,10 +152,15 @@ func (c *Checker) verifyOp(s *Slot, op *store.Op, at int64) {
 		c.Goals[WholeCapacity]++
 	}
 	c.corners(s, at)
+	s.carried = s.carried && (s.freshAt == 0 || at < s.freshAt)
 	room := s.model.Room(at, cost)
 	switch {
 	case o.Allowed && !room && !s.lossy:
 		c.Fail(Admission, "a cost of %d was allowed where the limit has no room for it", cost)
+	case !o.Allowed && s.carried:
+		// What the state holds of another limit may deny.
+		c.Goals[CarriedDenied] += One(room)
+		c.Retries.Denied++
 	case !o.Allowed && room && s.lossy && c.ClocksVary:
 		// The lost charges may have moved the state on: where a clock then goes back, the
 		// state before it knows of an earlier window, which was full.
@@ -159,7 +168,7 @@ func (c *Checker) verifyOp(s *Slot, op *store.Op, at int64) {
 		c.Fail(Denial, "a cost of %d was denied where the limit has room for it", cost)
 	case !o.Allowed:
 		c.verifyDenial(s, at, cost, micros(o.RetryAfter))
-	case !s.lossy && o.Delay != time.Duration(s.model.Delay(at))*time.Microsecond:
+	case !s.lossy && !s.carried && o.Delay != time.Duration(s.model.Delay(at))*time.Microsecond:
 		c.Fail(Outcome, "Delay of an admission is %v, and %d µs are queued before it", o.Delay, s.model.Delay(at))
 	}
 	c.verifyPromise(s, at, cost, o.Allowed)
@@ -231,7 +240,7 @@ func (c *Checker) verifyAfter(s *Slot, op *store.Op, at int64, committed bool) {
 	case !fresh && s.freshAt != 0 && !charged && reset != s.freshAt:
 		c.Fail(Reset, "ResetAfter ended at %d, and ends at %d although nothing was charged", s.freshAt, reset)
 	}
-	if !s.lossy {
+	if !s.lossy && !s.carried {
 		if m := s.model; o.Remaining > 0 && !m.Room(at, o.Remaining) || o.Remaining < limit.Capacity && m.Room(at, o.Remaining+1) {
 			c.Fail(Outcome, "%d remain, and the limit has room for another number", o.Remaining)
 		}

@@ -47,6 +47,10 @@ const (
 	Queued
 	Throttled
 	GaveUp
+	CarriedDenied
+	ShadowDenied
+	EntryDenied
+	EntryExempt
 	Goals // their number
 )
 
@@ -88,6 +92,10 @@ var goalNames = [Goals]string{
 	Queued:           "leaky bucket made a caller wait",
 	Throttled:        "client held itself back",
 	GaveUp:           "caller gave up",
+	CarriedDenied:    "denied for what another limit of the key had admitted",
+	ShadowDenied:     "only a rule in shadow denied",
+	EntryDenied:      "entry of the deny list denied",
+	EntryExempt:      "entry of the allow list exempted",
 }
 
 // worstGoals are the goals of kinds whose worst window has a name.
@@ -96,9 +104,12 @@ var worstGoals = map[string]Goal{
 	algorithm.KindSlidingCounter: CounterWorst,
 }
 
-// Met returns how often each goal was met.
-func (c *Checker) Met() (all []result.Goal) {
+// Met returns how often each goal was met: those of policies where the run has one.
+func (c *Checker) Met(policy bool) (all []result.Goal) {
 	for i, name := range goalNames {
+		if !policy && Goal(i) >= CarriedDenied {
+			break
+		}
 		all = append(all, result.Goal{Name: name, Count: c.Goals[i]})
 	}
 	return all

@@ -55,6 +55,10 @@ type Slot struct {
 	byTrueTime bool
 	// lossy reports whether the server has forgotten a part of what model holds.
 	lossy bool
+	state *State // of the server, where several limits may share it; else nil
+	// carried reports whether the server's state may hold more than model does: what was
+	// charged under another limit, which was there before this one.
+	carried bool
 	// forgotten is how many units the server has forgotten, which may so be admitted
 	// once more; losses is how often that happened.
 	forgotten, losses int64
@@ -96,16 +100,53 @@ func (c *Checker) SlotOf(l *Limit, key string, hash uint64) *Slot {
 	return l.Groups[i]
 }
 
+// State is a state of the server that several limits of one kind may be asked for, one
+// after the other, as where the tier of somebody changes.
+type State struct {
+	last    *Slot // whose limit was asked for last
+	several bool  // there were different ones
+}
+
+// SlotIn returns the slot of a new key of a limit, whose state is that of other limits, too.
+func (c *Checker) SlotIn(state *State, l *Limit, key string) *Slot {
+	s := c.newSlot(l, key, Hash(key))
+	s.state = state
+	return s
+}
+
+// follow lets the models of a slot start anew where another limit was asked for in between.
+// Then they say what is too much, and not what is too little.
+func (c *Checker) follow(s *Slot) {
+	state := s.state
+	if state == nil || state.last == s {
+		return
+	}
+	if state.several = state.several || state.last != nil; state.several {
+		c.start(s)
+		s.carried, s.lossy, s.forgotten, s.losses = true, false, 0, 0
+		s.retryAt, s.freshAt, s.fractions, s.denied = 0, 0, 0, false
+		s.trueForgotten, s.trueLosses, s.without = 0, 0, 0
+	}
+	state.last = s
+}
+
 func (c *Checker) newSlot(l *Limit, key string, hash uint64) *Slot {
-	s := &Slot{Limit: l, Key: key, Hash: hash, Server: int(hash >> 32 % uint64(len(c.Servers))), model: l.Start(), window: l.curve.back(key), retained: l.retained < maxRetained}
+	s := &Slot{Limit: l, Key: key, Hash: hash, Server: int(hash >> 32 % uint64(len(c.Servers))), window: l.curve.back(key), retained: l.retained < maxRetained}
 	l.retained += One(s.retained)
+	c.start(s)
+	return s
+}
+
+// start makes the models of a slot.
+func (c *Checker) start(s *Slot) {
+	l := s.Limit
+	s.model, s.delivered = l.Start(), nil
 	if c.Measure {
 		s.trueTime = l.StartTrueTime(c.ClocksVary)
 	}
 	if c.ClocksVary && !l.Aligned {
 		s.delivered, s.byTrueTime = l.Start(), true
 	}
-	return s
 }
 
 // AtRest reports whether nothing of a client's own slot counts any more.

@@ -97,7 +97,7 @@ func onlyLast(r *weir.Result) bool {
 
 // counts returns the counts in which an attempt is counted.
 func (w *world) counts(a *attempt) []*result.Counts {
-	w.counted = append(w.counted[:0], &a.load.result.Counts, &w.serverOf(a.client.slots).result)
+	w.counted = append(w.counted[:0], &a.load.result.Counts, &w.servers[a.client.server].result)
 	for _, f := range w.Faulty {
 		w.counted = append(w.counted, &f.Counts)
 	}
@@ -137,7 +137,7 @@ func (w *world) answered(a *attempt, o answer) {
 		check.AddUnits(&a.client.AdmittedUnits, a.cost)
 	}
 	w.series.count(w.Now, o)
-	w.serverOf(a.client.slots).checkIsolation(a, o)
+	w.servers[a.client.server].checkIsolation(a, o)
 	w.done(a, o)
 }
 

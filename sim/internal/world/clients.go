@@ -13,8 +13,9 @@ import (
 type client struct {
 	result.Client // the key, and what it got
 	hash          uint64
-	slots         []*check.Slot
-	open          int // requests that are not done
+	slots         []*check.Slot // none where a policy decides
+	server        int           // that has them
+	open          int           // requests that are not done
 }
 
 // clientOf returns the client of a key.
@@ -25,9 +26,13 @@ func (w *world) clientOf(key string) *client {
 	if len(w.known) >= 2*max(minClients, w.fairness.grown) {
 		w.tidy()
 	}
-	c := &client{Client: result.Client{Key: key}, hash: check.Hash(key), slots: make([]*check.Slot, len(w.Limits))}
-	for i, l := range w.Limits {
+	c := &client{Client: result.Client{Key: key}, hash: check.Hash(key)}
+	if w.governed == nil {
+		c.slots = make([]*check.Slot, len(w.Limits))
+	}
+	for i, l := range w.Limits[:len(c.slots)] {
 		c.slots[i] = w.SlotOf(l, key, c.hash)
+		c.server = c.slots[0].Server
 	}
 	w.known[key] = c
 	w.order = append(w.order, c)
@@ -36,6 +41,9 @@ func (w *world) clientOf(key string) *client {
 
 // slots returns all slots, in the order in which they came.
 func (w *world) slots() []*check.Slot {
+	if w.governed != nil {
+		return slices.Clone(w.governed.order)
+	}
 	var all []*check.Slot
 	for _, l := range w.Limits {
 		for _, s := range l.Groups {

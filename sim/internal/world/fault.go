@@ -203,15 +203,24 @@ func (e *eviction) happen(w *world) {
 	if !e.active {
 		return
 	}
-	if len(w.order) > 0 {
-		draw := e.draws[0]
-		c := w.order[draw.N(int64(len(w.order)))]
-		s := c.slots[draw.N(int64(len(c.slots)))]
+	if s := w.anySlot(e.draws[0]); s != nil {
 		if server := w.servers[s.Server]; server.down == 0 && server.frozen == 0 && slices.Contains(e.servers, server) {
 			w.act(server.evict(s))
 		}
 	}
 	w.queue.plan(w.Now+micros(e.Every), e)
+}
+
+// anySlot draws a slot; nil where there is none.
+func (w *world) anySlot(draw *random.Stream) *check.Slot {
+	switch {
+	case w.governed != nil && len(w.governed.order) > 0:
+		return w.governed.order[draw.N(int64(len(w.governed.order)))]
+	case w.governed != nil, len(w.order) == 0:
+		return nil
+	}
+	c := w.order[draw.N(int64(len(w.order)))]
+	return c.slots[draw.N(int64(len(c.slots)))]
 }
 
 // healing ends the faults that are active at the end of the scenario, and dead connections.

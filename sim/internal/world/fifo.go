@@ -66,17 +66,17 @@ func (t *timeouts[T]) drain() (open []T) {
 	return open
 }
 
-// happen expires the items whose time is up.
+// happen expires the items whose time is up. It stays armed meanwhile: who is expired may
+// add an item.
 func (t *timeouts[T]) happen(w *world) {
-	t.armed = false
 	for {
 		first, some := t.head()
 		if !some {
+			t.armed = false
 			return
 		}
 		if !t.done(first.item) {
 			if first.until > w.Now {
-				t.armed = true
 				w.queue.plan(first.until, t)
 				return
 			}

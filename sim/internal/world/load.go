@@ -52,6 +52,10 @@ type attempt struct {
 	tries  int64
 	waited int64 // before this try
 	doubt  bool  // an earlier try has an unknown outcome
+
+	// Where a policy decides.
+	life  int // of the node
+	asked int // ops that this try has sent
 }
 
 func newLoad(w *world, number int) *load {
@@ -213,7 +217,7 @@ func (c *caller) happen(w *world) {
 	}
 	l.left--
 	client := w.clientOf(l.keys.Key(c.number))
-	c.attempt = attempt{load: l, caller: c, client: client, cost: l.costs[w.serverOf(client.slots).index].Cost(), first: w.Now}
+	c.attempt = attempt{load: l, caller: c, client: client, cost: l.costs[client.server].Cost(), first: w.Now}
 	w.arrive(&c.attempt)
 }
 
@@ -244,7 +248,7 @@ func (w *world) try(a *attempt) {
 		return
 	}
 	for range w.nodes {
-		turn := &l.turns[a.client.slots[0].Server]
+		turn := &l.turns[a.client.server]
 		n := w.nodes[*turn%int64(len(w.nodes))]
 		*turn++
 		if n.down == 0 {
@@ -276,7 +280,7 @@ func (w *world) done(a *attempt, o answer) {
 		return
 	}
 	a.doubt = o.class == unknown
-	wait, again := l.retry.Next(traffic.Failure{Attempt: a.tries, RetryAfter: o.retryAfter, Waited: a.waited}, l.retryDraw[a.client.slots[0].Server])
+	wait, again := l.retry.Next(traffic.Failure{Attempt: a.tries, RetryAfter: o.retryAfter, Waited: a.waited}, l.retryDraw[a.client.server])
 	if again && w.Now+wait < w.end {
 		a.waited = wait
 		w.queue.plan(w.Now+wait, a)
@@ -304,7 +308,7 @@ func (w *world) leave(a *attempt) {
 	a.client.open--
 	if c := a.caller; c != nil {
 		// A microsecond at least, or a caller who never waits would stop the time.
-		if next := w.Now + max(1, c.load.think(c.load.thinkDraw[w.serverOf(a.client.slots).index])); next < c.load.stop {
+		if next := w.Now + max(1, c.load.think(c.load.thinkDraw[a.client.server])); next < c.load.stop {
 			w.queue.plan(next, c)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/internal/batch"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/internal/model"
 	"github.com/weirgo/weir/sim/internal/traffic"
@@ -23,7 +24,9 @@ type node struct {
 	down  int // crashes that last
 
 	limiter *weir.Limiter      // of a single limit
-	multi   *weir.MultiLimiter // of several
+	multi   *weir.MultiLimiter // of several, or of a policy
+	rules   *policy.Enforcer   // of a policy
+	life    int                // counts its crashes
 	local   *localStore        // of the failure mode local; else nil
 
 	limits  batch.Limits
@@ -66,16 +69,21 @@ func (n *node) boot() error {
 	w := n.world
 	n.batcher = batch.New[*group](n.limits)
 	opts := &weir.Options{OnFailure: w.mode}
-	if w.mode == weir.FailLocal {
-		n.local = &localStore{node: n, models: make(map[place]model.Model)}
+	if w.mode == weir.FailLocal || w.governed != nil {
+		n.local = &localStore{node: n, models: make(map[place]model.Model), limits: make(map[localState]int32), followed: make(map[localState]bool)}
 		inner, err := memorystore.New(&memorystore.Options{Clock: &n.local.clock})
 		if err != nil {
 			return fmt.Errorf("sim: local store: %w", err)
 		}
 		n.local.Store = inner
-		opts.Local = n.local
+		if w.mode == weir.FailLocal {
+			opts.Local = n.local
+		}
 	}
 	var err error
+	if w.governed != nil {
+		return n.bootGoverned()
+	}
 	if w.together {
 		n.multi, err = weir.NewMultiLimiter(&remote{n}, opts)
 	} else {
@@ -92,6 +100,7 @@ func named(l *check.Limit) weir.Limit { return weir.Limit{Name: l.Name, Algorith
 
 // crash ends the process: its callers get an error, and its memory is lost.
 func (n *node) crash() error {
+	n.life++
 	for _, link := range n.links {
 		for _, g := range link.callers.drain() {
 			err := errCrashed
@@ -115,6 +124,10 @@ func (n *node) crash() error {
 // decide runs an attempt through the code under test.
 func (n *node) decide(a *attempt) {
 	w := n.world
+	if w.governed != nil {
+		n.decideGoverned(a)
+		return
+	}
 	if w.together {
 		w.asks = w.asks[:0]
 		for i, l := range w.Limits {

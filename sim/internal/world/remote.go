@@ -32,11 +32,18 @@ func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant,
 	n := r.node
 	w := n.world
 	c := w.running
+	slots := w.slotsOf(ops)
+	if w.governed != nil {
+		a := w.current()
+		if a.life != n.life { // the process that asked has crashed
+			return 0, false, errCrashedBefore
+		}
+		a.asked += len(ops)
+	}
 	if c == nil {
-		slots := w.asking.client.slots
 		return w.serverOf(slots).decide(n.index, n.clock.read(w.Now), ops, slots)
 	}
-	g := &group{ops: slices.Clone(ops), slots: c.attempt.client.slots, coroutine: c}
+	g := &group{ops: slices.Clone(ops), slots: slots, coroutine: c}
 	n.enqueue(g)
 	for !g.answered {
 		if err := c.wait(); err != nil {
@@ -73,7 +80,13 @@ type localStore struct {
 	node   *node
 	clock  ManualClock
 	models map[place]model.Model
+	limits map[localState]int32 // the limit that each state was asked with last
+	// followed are states that were asked with several limits.
+	followed map[localState]bool
 }
+
+// localState names a state: two limits may have one after the other.
+type localState struct{ limit, kind, key string }
 
 // place names a slot. Unlike the slot it stays the same where a client was forgotten and
 // comes back: on a slow clock what it was admitted may still count.
@@ -101,9 +114,18 @@ func (l *localStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.In
 // check compares the local decisions with the limit.
 func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 	w := l.node.world
-	slots := w.current().client.slots
+	slots := w.slotsOf(ops)
 	for i := range ops {
 		s, op := slots[i], &ops[i]
+		state := localState{s.Limit.Name, s.Limit.Kind, s.Key}
+		before, known := l.limits[state]
+		l.limits[state] = s.Limit.Index
+		if known && before != s.Limit.Index {
+			// A limit that follows another on one state: the models start anew, and only say
+			// what is too much.
+			l.followed[state] = true
+			delete(l.models, place{s.Limit.Index, s.Key})
+		}
 		cost := op.Request.Cost
 		if cost == 0 || cost > s.Limit.Capacity {
 			continue
@@ -114,7 +136,7 @@ func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 			m = s.Limit.Start()
 			l.models[where] = m
 		}
-		if room := m.Room(at, cost); room != op.Outcome.Allowed {
+		if room := m.Room(at, cost); room != op.Outcome.Allowed && (op.Outcome.Allowed || !l.followed[state]) {
 			w.Fail(check.Local, "the local store of node %d answered %t for a cost of %d, and its limit asks for %t",
 				l.node.index, op.Outcome.Allowed, cost, room)
 			return

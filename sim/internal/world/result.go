@@ -45,7 +45,10 @@ func (w *world) result() *result.Result {
 	for _, l := range w.Limits {
 		r.Limits = append(r.Limits, w.Sum(l))
 	}
-	r.Goals = w.Met()
+	r.Goals = w.Met(w.governed != nil)
+	if w.governed != nil {
+		w.governed.sum(r)
+	}
 	digest, events := w.Journal.Digest()
 	r.Digest, r.Events = fmt.Sprintf("%016x", digest), events
 	r.Expected = expected(s, r)

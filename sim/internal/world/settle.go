@@ -57,7 +57,7 @@ func (w *world) peek(ctx context.Context, s *check.Slot) error {
 	w.peeked = w.servers[s.Server]
 	var d weir.Decision
 	var err error
-	if w.together {
+	if n.multi != nil {
 		var r weir.Result
 		if r, err = n.multi.Peek(ctx, named(s.Limit).ForN(s.Key, 0)); err == nil {
 			d = r.Decisions[0]

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/internal/traffic"
@@ -28,6 +29,8 @@ type Options struct {
 	Files    fs.FS
 	Traces   func(scenario.Process) (Recording, error)
 
+	// Decide, where it is not nil, answers in place of the Enforcer of a node, for tests.
+	Decide func(context.Context, *policy.Enforcer, policy.Request) (policy.Verdict, error)
 	// OneNode plants a mistake, for tests: clients do not tell servers apart, so that
 	// the calls to all of them share the bounds of one.
 	OneNode bool
@@ -85,6 +88,8 @@ type world struct {
 	faults  []*fault
 	states  []*state // to close
 
+	governed *governed // nil where no policy decides
+
 	known    map[string]*client
 	order    []*client // as they came
 	asks     []weir.Ask
@@ -133,7 +138,11 @@ func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options, apart
 		w.settles = max(w.settles, limit.Full, limit.Period)
 	}
 	w.label = strings.Join(names, "+")
-	w.series = newSeries(end, w.Limits[0].Period)
+	if s.Policy == "" {
+		w.series = newSeries(end, w.Limits[0].Period)
+	} else if err := w.govern(); err != nil {
+		return nil, err
+	}
 	w.settings()
 	if err := w.populate(); err != nil {
 		return nil, errors.Join(err, w.close())
@@ -152,7 +161,7 @@ func (w *world) settings() {
 	w.instant = scenario.Complete(s.Server).Count == 1 && traffic.Always(s.Network.Delay, 0) && traffic.Always(s.Server.Service, 0) &&
 		(s.Network.Reply == nil || traffic.Always(*s.Network.Reply, 0))
 	w.ClocksVary = w.nodeTime || slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Kind == "clock" })
-	w.Measure = w.ClocksVary || w.mode != weir.FailClosed
+	w.Measure = w.ClocksVary || w.mode != weir.FailClosed || w.governed != nil
 }
 
 // populate makes what the world consists of, and plans the first actions.
@@ -263,6 +272,14 @@ func (w *world) current() *attempt {
 
 // serverOf returns the server that has the states of a request.
 func (w *world) serverOf(slots []*check.Slot) *server { return w.servers[slots[0].Server] }
+
+// slotsOf returns the slots of ops that the present attempt asks for.
+func (w *world) slotsOf(ops []store.Op) []*check.Slot {
+	if w.governed != nil {
+		return w.governed.slotsOf(ops)
+	}
+	return w.current().client.slots
+}
 
 // trueInstant is the present instant of true time.
 func (w *world) trueInstant() int64 { return w.Epoch + w.Now }

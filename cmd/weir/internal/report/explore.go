@@ -73,7 +73,7 @@ func (x *Exploration) Document() *Document {
 	return d
 }
 
-// leftOut says how many expectations --limit has left out.
+// leftOut says how many expectations --limit or --policy has left out.
 func leftOut(n int) string {
 	return Count(int64(n), "expectation") + " of the scenario left out with --limit"
 }

@@ -109,7 +109,7 @@ func (s *Simulation) Document() *Document {
 	d.add(s.figures()...)
 	d.add(section{
 		Title: "In numbers", Quiet: true,
-		Tables: filled(callers(s.Results), limitTable(limits), trafficTable(s.Results), serverTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
+		Tables: filled(rulesTable(s.Results[0].Policy), listsTable(s.Results[0].Policy), callers(s.Results), limitTable(limits), trafficTable(s.Results), serverTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
 	}, s.text(), more(s.Results))
 	return d
 }
@@ -119,7 +119,7 @@ func (s *Simulation) headline(limits []limitOf) table {
 	t := table{Title: "Each limit in short", Head: []string{"limit", "spec", "admitted", "most in a window", "limit", "over-admitted", "wait of 99 %"}}
 	for i, l := range limits {
 		spec := l.Spec
-		if s.Ran != nil && s.Ran.Limits[i].Groups > 0 {
+		if s.Ran != nil && i < len(s.Ran.Limits) && s.Ran.Limits[i].Groups > 0 {
 			spec += " for each of " + Count(s.Ran.Limits[i].Groups, "group") + " of keys"
 		}
 		window := right(Digits(l.Worst.Units) + " in " + Duration(l.Worst.WindowMicros))
@@ -167,8 +167,16 @@ type limitOf struct {
 	of *result.Result
 }
 
-// label is what tables and pictures call the limit.
-func (l limitOf) label() string { return Quoted(l.Name) }
+// label is what tables and pictures call the limit: with its spec where a rule has given
+// out several.
+func (l limitOf) label() string {
+	for i := range l.of.Limits {
+		if other := &l.of.Limits[i]; other.Name == l.Name && other.Spec != l.Spec {
+			return Quoted(l.Name + " " + l.Spec)
+		}
+	}
+	return Quoted(l.Name)
+}
 
 func limitsOf(results []*result.Result) (all []limitOf) {
 	for _, r := range results {

@@ -101,6 +101,9 @@ func (s *Simulation) why(l limitOf) string {
 	nodes := s.nodes()
 	if slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) && f.Degraded > 0 }) {
 		mode := "on_failure is " + nodes.OnFailure
+		if l.of.Policy != nil {
+			mode = "rules answered by their own on_failure"
+		}
 		if nodes.OnFailure == "local" && nodes.Count > 1 {
 			mode += fmt.Sprintf(", so each of %d nodes decided alone", nodes.Count)
 		}
@@ -224,6 +227,9 @@ func (s *Simulation) setup() (facts []Fact) {
 	nodes, server := s.nodes(), scenario.Complete(s.Ran.Server)
 	facts = append(facts, factf("nodes", "%s, on_failure %s, time-out %s; the clock of the %s decides",
 		Digits(nodes.Count), nodes.OnFailure, short(nodes.Timeout), server.Clock))
+	if p := s.Results[0].Policy; p != nil {
+		facts = append(facts, factf("policy", "version %s, rules with %s", p.Version, Count(int64(len(p.Rules)), "limit")))
+	}
 	if server.Count > 1 {
 		facts = append(facts, factf("servers", "%s, over which a hash spreads the keys", Digits(server.Count)))
 	}
@@ -262,7 +268,7 @@ func (s *Simulation) ignored() (all []string) {
 	}
 	// A node reads its own clock where its calls carry the time, and where it decides
 	// alone.
-	if server.Clock != "node" && nodes.OnFailure != "local" {
+	if server.Clock != "node" && nodes.OnFailure != "local" && !s.Ran.Governed() {
 		if nodes.Skew > 0 || nodes.Drift > 0 {
 			all = append(all, "nodes.skew and nodes.drift: the clock of the server decides, and no node decides alone")
 		}

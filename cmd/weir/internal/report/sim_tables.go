@@ -101,6 +101,37 @@ func (s *Simulation) expectations() section {
 	return all
 }
 
+// rulesTable is what each limit of the rules of a policy did.
+func rulesTable(p *result.Policy) table {
+	t := table{Title: "Rules of the policy", Head: []string{"limit of a rule", "mode", "attempts", "denied", "would deny", "by failure mode", "no answer in shadow", "subjects"}}
+	if p == nil {
+		return t
+	}
+	for _, r := range p.Rules {
+		t.Rows = append(t.Rows, []cell{word(Quoted(r.Limit)), word(r.Mode), number(r.Requests), number(r.Denied), number(r.WouldDeny),
+			number(r.Degraded), number(r.ShadowErrors), number(r.Subjects)})
+	}
+	t.dropZeroColumns()
+	return t
+}
+
+// listsTable is what was answered without any rule of a policy.
+func listsTable(p *result.Policy) table {
+	t := table{Title: "Without a rule of the policy", Head: []string{"attempts", "number"}}
+	if p == nil {
+		return t
+	}
+	for _, one := range []struct {
+		name string
+		n    int64
+	}{{"denied by the deny list", p.DeniedByList}, {"exempt by the allow list", p.Exempt}, {"met no rule", p.Unmatched}} {
+		if one.n > 0 {
+			t.Rows = append(t.Rows, []cell{word(one.name), number(one.n)})
+		}
+	}
+	return t
+}
+
 // trafficTable is what each traffic asked for and got, a column for each result.
 func trafficTable(results []*result.Result) table {
 	t := headed("Traffic", results)
