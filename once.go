@@ -74,7 +74,7 @@ func resolve(ctx context.Context, longest time.Duration, ask func(ctx context.Co
 	within, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		if err := sleep(within, nil, mathrand.N(pause)+pause/2); err != nil {
+		if err := deadline.Sleep(within, mathrand.N(pause)+pause/2, nil); err != nil {
 			if ctx.Err() == nil {
 				return unknown // it was our time that has ended
 			}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -143,7 +144,7 @@ func (q *queues) sleep(ctx context.Context, closed <-chan struct{}, d time.Durat
 		w.queue.endLate(w)
 	}
 	q.mu.Unlock()
-	return sleep(ctx, closed, d)
+	return deadline.Sleep(ctx, d, closed)
 }
 
 // endLate ends the waiters behind the first whose deadline comes before it asks
@@ -177,23 +178,5 @@ func isClosed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// sleep waits for d, or until ctx ends or the limiter is closed, and returns
-// that as an error.
-func sleep(ctx context.Context, closed <-chan struct{}, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-closed:
-		return store.ErrClosed
 	}
 }

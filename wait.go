@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -125,7 +126,7 @@ func (l *Limiter) waitDelay(ctx context.Context, key string, n int64) (Decision,
 	if !d.Allowed {
 		return d, &WaitError{d, queueError(d, n)}
 	}
-	if err := sleep(ctx, l.done, d.Delay); err != nil {
+	if err := deadline.Sleep(ctx, d.Delay, l.done); err != nil {
 		taken := &WaitError{d, err}
 		d.Allowed = false
 		return d, taken
@@ -205,7 +206,7 @@ func (m *MultiLimiter) wait(ctx context.Context, asks []Ask) (Result, error) {
 	if err != nil || !r.Allowed {
 		return r, err
 	}
-	if err := sleep(ctx, m.done, r.Delay); err != nil {
+	if err := deadline.Sleep(ctx, r.Delay, m.done); err != nil {
 		r.Allowed = false
 		return r, &WaitError{r.Decisions[r.Binding], err}
 	}

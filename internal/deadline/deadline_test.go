@@ -95,3 +95,30 @@ type withDeadline struct {
 }
 
 func (w withDeadline) Deadline() (time.Time, bool) { return w.until, true }
+
+func TestSleepEndsWithTheTimeTheContextOrTheCloser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		closed := make(chan struct{})
+		time.AfterFunc(2*time.Second, func() { close(closed) })
+		for _, test := range []struct {
+			ctx    context.Context
+			d      time.Duration
+			closed chan struct{}
+			err    error
+			took   time.Duration
+		}{
+			{t.Context(), 0, nil, nil, 0},
+			{t.Context(), -time.Second, closed, nil, 0},
+			{short, time.Minute, closed, context.DeadlineExceeded, time.Second},
+			{t.Context(), time.Minute, closed, store.ErrClosed, time.Second},
+			{t.Context(), time.Minute, nil, nil, time.Minute},
+		} {
+			start := time.Now()
+			if err := Sleep(test.ctx, test.d, test.closed); err != test.err || time.Since(start) != test.took {
+				t.Errorf("%v: %v after %v, want %v after %v", test.d, err, time.Since(start), test.err, test.took)
+			}
+		}
+	})
+}

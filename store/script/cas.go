@@ -79,14 +79,7 @@ func notMade(attempts int, ended error) error {
 // pause waits a random time, longer from attempt to attempt.
 func pause(ctx context.Context, attempt int) error {
 	most := min(firstPause<<min(attempt, 10), longestWait)
-	timer := time.NewTimer(rand.N(most))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return deadline.Sleep(ctx, rand.N(most), nil)
 }
 
 // comparison is one Apply or Peek by compare-and-set.
