@@ -13,6 +13,7 @@ import (
 // Limiter is one limit, for any number of keys. Which verb to use:
 //
 //   - Allow, AllowN: may this pass now? Charged if the answer is yes.
+//   - AllowWithin: the same with a bound on the Delay of a leaky bucket.
 //   - AllowOnce: the same with an ID: counted once, also where it is asked again.
 //   - Reserve: take an estimate now, and settle the actual cost later.
 //   - Peek, PeekN: how does the key stand, and what would AllowN answer? Never
@@ -121,6 +122,14 @@ func (l *Limiter) AllowOnce(ctx context.Context, key string, n int64, id string)
 		return Decision{}, err
 	}
 	return r.Decisions[0], err
+}
+
+// AllowWithin is AllowN with a bound on the Delay of a leaky bucket: n units that would
+// have to wait longer are denied. maxDelay is that of algorithm.Request: 0 is no bound,
+// below 0 is an error, and the other algorithms ignore it.
+func (l *Limiter) AllowWithin(ctx context.Context, key string, n int64, maxDelay time.Duration) (d Decision, err error) {
+	err = l.ask(ctx, KindTake, key, algorithm.Request{Cost: n, MaxDelay: maxDelay}, &d)
+	return d, err
 }
 
 // Charge takes n units whatever remains: the key may go into debt (Decision.Debt), and is

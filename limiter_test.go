@@ -406,3 +406,31 @@ func TestLimiterIsSafeForConcurrentUse(t *testing.T) {
 
 // clock.Mock and clock.New fit where a store wants a Clock.
 var _ store.Clock = clock.Clock(nil)
+
+func TestAllowWithinBoundsTheDelay(t *testing.T) {
+	s, mock := onMock(t)
+	l := weir.Must(weir.New(s, weir.Must(weir.ParseLimit("api", "leaky-bucket:1/1s,capacity=9")), nil))
+	for i, test := range []struct {
+		maxDelay, delay, retry time.Duration
+		allowed                bool
+	}{
+		{1, 0, 0, true}, // 1 ns: no delay at all
+		{1, 0, time.Second, false},
+		{999 * time.Millisecond, 0, time.Millisecond, false},
+		{time.Second, time.Second, 0, true},
+		{0, 2 * time.Second, 0, true}, // no bound
+	} {
+		d, err := l.AllowWithin(t.Context(), "k", 1, test.maxDelay)
+		if err != nil || d.Allowed != test.allowed || d.Delay != test.delay || d.RetryAfter != test.retry {
+			t.Errorf("%d: %+v, %v", i, d, err)
+		}
+	}
+	if _, err := l.AllowWithin(t.Context(), "k", 1, -1); !errors.Is(err, store.ErrInvalid) {
+		t.Error(err)
+	}
+	bucket := weir.Must(weir.New(s, weir.Must(weir.ParseLimit("bucket", "gcra:1/1s")), nil))
+	mock.Add(time.Hour)
+	if d, err := bucket.AllowWithin(t.Context(), "k", 1, 1); err != nil || !d.Allowed {
+		t.Errorf("gcra: %+v %v", d, err)
+	}
+}

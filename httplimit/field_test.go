@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/httplimit"
 )
 
@@ -325,6 +326,22 @@ func TestHerd(t *testing.T) {
 		}
 		if jitter == 0 && last != 540 {
 			t.Errorf("all served at %d s", last)
+		}
+	}
+}
+
+// TestEveryFamilySaysItsWindow: a family that is new must be told apart, too.
+func TestEveryFamilySaysItsWindow(t *testing.T) {
+	for _, f := range algorithm.Families() {
+		specs := map[string]string{f.Name + ":3/3s": `"api";q=3;w=3`, f.Name + ":3/100ms": `"api";q=3`}
+		if f.Option != "" {
+			specs[f.Name+":3/3s,"+f.Option+"=5"] = `"api";q=5;w=5`
+		}
+		for spec, want := range specs {
+			l, _ := newLimiter(t, spec)
+			if got := serve(newMiddleware(t, l, httplimit.Everyone, nil).Handler(hello), get("203.0.113.7:1")).Header().Get("RateLimit-Policy"); got != want {
+				t.Errorf("%s: %s, want %s", spec, got, want)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/policy"
 )
 
@@ -24,6 +25,12 @@ type Options struct {
 	Cost func(*http.Request) int64
 	// Absent says what happens to a request without a key. 0 is AbsentDeny.
 	Absent Absent
+	// MaxDelay is how long a request may have to wait for its turn in a leaky bucket
+	// before the handler is called: a request that would wait longer is denied, with a
+	// Retry-After after which its wait is short enough. 0 is no bound but the capacity;
+	// below 0 is refused. The wait ends with the context of the request. Other
+	// algorithms make no request wait.
+	MaxDelay time.Duration
 	// Headers says which headers are sent.
 	Headers Headers
 	// Denied, where it is not nil, answers requests that are not allowed, in place of
@@ -124,7 +131,7 @@ func New(limiter *weir.Limiter, key Key, opts *Options) (*Middleware, error) {
 	if err := opts.checkSettle(limits); err != nil {
 		return nil, err
 	}
-	return newMiddleware(&single{limiter, rule, limits, policyOf(limits)}, opts), nil
+	return newMiddleware(&single{limiter, rule, opts.MaxDelay, limits, policyOf(limits)}, opts), nil
 }
 
 // NewMulti returns a Middleware for several limits, all or nothing: a request that one
@@ -142,7 +149,7 @@ func NewMulti(decider weir.Decider, opts *Options, rules ...Rule) (*Middleware, 
 	if len(rules) == 0 {
 		return nil, refuse("rules", "empty", "1 or more")
 	}
-	m := &multi{decider: decider, rules: make([]Rule, len(rules))}
+	m := &multi{decider: decider, rules: make([]Rule, len(rules)), maxDelay: opts.MaxDelay}
 	names := map[string]bool{}
 	limits := make([]weir.Limit, len(rules))
 	for i, rule := range rules {
@@ -180,6 +187,9 @@ func (o *Options) checked() (*Options, error) {
 	}
 	if err := checkAbsent("Options.Absent", o.Absent); err != nil {
 		return nil, err
+	}
+	if o.MaxDelay < 0 {
+		return nil, refuse("Options.MaxDelay", o.MaxDelay.String(), "0 (no bound) or more")
 	}
 	return o, o.Headers.check()
 }
@@ -269,22 +279,10 @@ func (m *Middleware) decide(r *http.Request, c *call) {
 	c.settles = m.settle != nil
 	m.source.decide(r, c)
 	if c.v.Allowed && c.v.Delay > 0 {
-		if err := sleep(r.Context(), c.v.Delay); err != nil {
+		if err := deadline.Sleep(r.Context(), c.v.Delay, nil); err != nil {
 			m.cancel(r, c)
 			c.v = Verdict{Err: err}
 		}
-	}
-}
-
-// sleep waits, or returns the error of a context that ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -342,10 +340,11 @@ func (w *onceWriter) finish() {
 
 // single asks a Limiter.
 type single struct {
-	limiter *weir.Limiter
-	rule    Rule
-	limits  []weir.Limit
-	policy  string
+	limiter  *weir.Limiter
+	rule     Rule
+	maxDelay time.Duration
+	limits   []weir.Limit
+	policy   string
 }
 
 func (s *single) decide(r *http.Request, c *call) {
@@ -353,7 +352,13 @@ func (s *single) decide(r *http.Request, c *call) {
 	if !ok {
 		return
 	}
-	d, err := s.limiter.AllowN(r.Context(), key, cost)
+	var d weir.Decision
+	var err error
+	if s.maxDelay == 0 {
+		d, err = s.limiter.AllowN(r.Context(), key, cost) // which has a shorter path
+	} else {
+		d, err = s.limiter.AllowWithin(r.Context(), key, cost, s.maxDelay)
+	}
 	if err != nil {
 		c.v = Verdict{Err: err}
 		return
@@ -373,9 +378,10 @@ func (s *single) decide(r *http.Request, c *call) {
 
 // multi asks a Decider.
 type multi struct {
-	decider weir.Decider
-	rules   []Rule
-	policy  string // of all rules
+	decider  weir.Decider
+	rules    []Rule
+	maxDelay time.Duration
+	policy   string // of all rules
 }
 
 func (m *multi) decide(r *http.Request, c *call) {
@@ -383,7 +389,9 @@ func (m *multi) decide(r *http.Request, c *call) {
 		rule := &m.rules[i]
 		key, cost, ok := rule.ask(r, &c.v)
 		if ok {
-			c.asks = append(c.asks, rule.Limit.ForN(key, cost))
+			ask := rule.Limit.ForN(key, cost)
+			ask.MaxDelay = m.maxDelay
+			c.asks = append(c.asks, ask)
 			c.limits = append(c.limits, rule.Limit)
 		} else if !c.v.Allowed {
 			return

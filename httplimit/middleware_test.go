@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/httplimit"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/store"
 )
 
@@ -326,6 +329,59 @@ func TestLeakyBucketHoldsRequests(t *testing.T) {
 	})
 }
 
+// TestMaxDelayDeniesLongWaits: of one limit, of several and of a policy alike. A client
+// that obeys Retry-After is then admitted, and waits no longer than the bound.
+func TestMaxDelayDeniesLongWaits(t *testing.T) {
+	const spec = "leaky-bucket:1/1s,capacity=30"
+	opts := &httplimit.Options{MaxDelay: 2500 * time.Millisecond}
+	for name, build := range map[string]func(s store.Store) (*httplimit.Middleware, error){
+		"one": func(s store.Store) (*httplimit.Middleware, error) {
+			return httplimit.New(limiterOn(t, s, spec, nil), httplimit.Everyone, opts)
+		},
+		"several": func(s store.Store) (*httplimit.Middleware, error) {
+			return httplimit.NewMulti(weir.Must(weir.NewMultiLimiter(s, nil)), opts, httplimit.Rule{Limit: limitOf(t, "api", spec), Key: httplimit.Everyone})
+		},
+		"a policy": func(s store.Store) (*httplimit.Middleware, error) {
+			file := weir.Must(policy.Parse([]byte("version: 1\nrules: [{id: api, key: [ip], limit: \""+spec+"\"}]"), nil))
+			e := weir.Must(policy.NewEnforcer(weir.Must(weir.NewMultiLimiter(s, nil)), file.Compiled, nil))
+			return httplimit.NewPolicy(e, nil, nil, opts)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, err := build(newMemory(t, wall{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := m.Handler(hello)
+			start := time.Now()
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			var waits []time.Duration
+			denied := 0
+			for range 10 {
+				all.Go(func() {
+					w := serve(h, get("203.0.113.7:1"))
+					mu.Lock()
+					defer mu.Unlock()
+					if w.Code == 429 && time.Since(start) == 0 && w.Header().Get("Retry-After") == "1" {
+						denied++
+					} else if w.Code == 200 {
+						waits = append(waits, time.Since(start))
+					}
+				})
+			}
+			all.Wait()
+			if slices.Sort(waits); denied != 7 || fmt.Sprint(waits) != "[0s 1s 2s]" {
+				t.Errorf("%s: %d denied, %v", name, denied, waits)
+			}
+			start = time.Now()
+			if w := serve(h, get("203.0.113.7:1")); w.Code != 200 || time.Since(start) > opts.MaxDelay {
+				t.Errorf("%s: %d after %v", name, w.Code, time.Since(start))
+			}
+		})
+	}
+}
+
 // wall is the clock of a bubble.
 type wall struct{}
 
@@ -350,6 +406,9 @@ func TestConstructorsRefuse(t *testing.T) {
 		},
 		"Headers.Legacy is -1": func() (*httplimit.Middleware, error) {
 			return httplimit.New(l, httplimit.Everyone, &httplimit.Options{Headers: httplimit.Headers{Legacy: -1}})
+		},
+		"Options.MaxDelay is -1ns": func() (*httplimit.Middleware, error) {
+			return httplimit.New(l, httplimit.Everyone, &httplimit.Options{MaxDelay: -1})
 		},
 		"Headers.Jitter is -1s": func() (*httplimit.Middleware, error) {
 			return httplimit.New(l, httplimit.Everyone, &httplimit.Options{Headers: httplimit.Headers{Jitter: -time.Second}})

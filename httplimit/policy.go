@@ -3,6 +3,9 @@ package httplimit
 import (
 	"fmt"
 	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weirgo/weir/policy"
 )
@@ -34,7 +37,7 @@ func NewPolicy(e *policy.Enforcer, address *ClientAddress, attributes map[string
 	case opts.Cost != nil:
 		return nil, refuse("Options.Cost", "a function", "nil: cost of a rule says so, by an attribute")
 	}
-	p := &enforced{enforcer: e, address: address}
+	p := &enforced{enforcer: e, address: address, maxDelay: opts.MaxDelay, headers: opts.Headers.Style == Draft10}
 	for name, key := range attributes {
 		if name == addressAttribute {
 			return nil, refuse("attributes", `"ip"`, "other names: the address of the client is the attribute ip")
@@ -54,6 +57,9 @@ type enforced struct {
 	enforcer   *policy.Enforcer
 	address    *ClientAddress
 	attributes []attribute
+	maxDelay   time.Duration
+	headers    bool // RateLimit-Policy is sent
+	items      atomic.Pointer[policyItems]
 }
 
 type attribute struct {
@@ -72,13 +78,16 @@ func (p *enforced) decide(r *http.Request, c *call) {
 		}
 	}
 	answer, err := p.enforcer.Decide(r.Context(), policy.Request{
-		Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Attributes: known,
+		Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Attributes: known, MaxDelay: p.maxDelay,
 	})
 	if err != nil {
 		c.v = Verdict{Err: err}
 		return
 	}
 	c.v = verdictOfPolicy(&answer)
+	if p.headers {
+		c.v.policy = p.fields(&answer)
+	}
 	if c.settles && answer.Allowed {
 		kept := answer // answer stays on the stack
 		c.verdict = &kept
@@ -99,7 +108,7 @@ func verdictOfPolicy(answer *policy.Verdict) Verdict {
 			v.Blocked = blocked
 		case rule.Action == policy.ActionMissing:
 			v.Blocked = missing
-		case rule.Decided:
+		case isShown(rule):
 			if i == answer.Binding {
 				v.Binding = len(v.Decisions)
 			}
@@ -114,8 +123,57 @@ func verdictOfPolicy(answer *policy.Verdict) Verdict {
 	return v
 }
 
+// isShown reports whether the headers tell of a limit: not in shadow, and not where it was
+// not asked.
+func isShown(rule *policy.RuleVerdict) bool { return rule.Enforced && rule.Decided }
+
 // What a client is told that is refused before a limit was asked.
 const (
 	blocked = "The request is blocked."
 	missing = "The request does not say whom it is from."
 )
+
+// policyItems are the items of RateLimit-Policy of one version of a policy: at most as many
+// as the policy has limits, with all tiers and exceptions.
+type policyItems struct {
+	version string
+	mu      sync.RWMutex
+	texts   map[policyItem]string
+}
+
+type policyItem struct {
+	limit string
+	spec  policy.Spec
+}
+
+// fields returns RateLimit-Policy of the limits of verdictOfPolicy; "" for none.
+func (p *enforced) fields(answer *policy.Verdict) (text string) {
+	items := p.items.Load()
+	if items == nil || items.version != answer.Version {
+		items = &policyItems{version: answer.Version, texts: map[policyItem]string{}}
+		p.items.Store(items)
+	}
+	for i := range answer.Rules {
+		if rule := &answer.Rules[i]; isShown(rule) {
+			if text != "" {
+				text += ", "
+			}
+			text += items.of(rule)
+		}
+	}
+	return text
+}
+
+func (p *policyItems) of(rule *policy.RuleVerdict) string {
+	key := policyItem{rule.Limit.Name, rule.Spec}
+	p.mu.RLock()
+	text, known := p.texts[key]
+	p.mu.RUnlock()
+	if !known {
+		text = string(appendPolicy(nil, &rule.Limit))
+		p.mu.Lock()
+		p.texts[key] = text
+		p.mu.Unlock()
+	}
+	return text
+}

@@ -139,3 +139,32 @@ func TestNewPolicyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestPolicyFieldFollowsThePolicy: RateLimit-Policy of a limit with the same name is that
+// of the policy which decides now.
+func TestPolicyFieldFollowsThePolicy(t *testing.T) {
+	clock := &movable{midnight}
+	compiled := func(limit string) *policy.Compiled {
+		return weir.Must(policy.Parse([]byte(strings.ReplaceAll(threeTiers, "gcra:5/1h", limit)), nil)).Compiled
+	}
+	multi := weir.Must(weir.NewMultiLimiter(newMemory(t, clock), nil))
+	e := weir.Must(policy.NewEnforcer(multi, compiled("gcra:5/1h"), &policy.EnforcerOptions{Clock: clock}))
+	h := weir.Must(httplimit.NewPolicy(e, nil, map[string]httplimit.Key{"user": httplimit.Header("X-User"), "tier": httplimit.Header("X-Tier")}, nil)).Handler(hello)
+	for _, test := range []struct{ limit, tier, want string }{
+		{"gcra:5/1h", "free", `"api";q=5;w=3600`},
+		{"gcra:5/1h", "free", `"api";q=5;w=3600`},
+		{"gcra:5/1h", "premium", `"api";q=10;w=3600`},
+		{"gcra:7/1h", "free", `"api";q=7;w=3600`},
+		{"gcra:7/1h", "premium", `"api";q=10;w=3600`},
+		{"gcra:5/1h", "free", `"api";q=5;w=3600`},
+	} {
+		if _, err := e.Swap(compiled(test.limit)); err != nil {
+			t.Fatal(err)
+		}
+		r := get("203.0.113.7:1", "X-User", test.tier, "X-Tier", test.tier)
+		r.URL.Path = "/api/items"
+		if got := serve(h, r).Header().Get("RateLimit-Policy"); got != test.want {
+			t.Errorf("%s, %s: %s, want %s", test.limit, test.tier, got, test.want)
+		}
+	}
+}

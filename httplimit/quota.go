@@ -34,25 +34,25 @@ func appendQuota(text []byte, limit *weir.Limit, d *weir.Decision) []byte {
 	return text
 }
 
-// isBucket reports whether an algorithm fills by single units, from parameters that
-// are limit, period in µs, and capacity.
-func isBucket(s algorithm.Spec) bool {
-	return s.Kind == algorithm.KindGCRA || s.Kind == algorithm.KindTokenBucket || s.Kind == algorithm.KindLeakyBucket
-}
-
-// isWindow reports whether the parameters of an algorithm are limit and period in µs.
-func isWindow(s algorithm.Spec) bool {
-	return s.Kind == algorithm.KindFixedWindow || s.Kind == algorithm.KindSlidingLog || s.Kind == algorithm.KindSlidingCounter
-}
+// hasCapacity has the kinds of package algorithm, and whether a spec has a capacity beside
+// its rate: those fill by single units, from parameters that are limit, period in µs, and
+// capacity. The others count in windows; their parameters are limit and period in µs.
+var hasCapacity = func() map[string]bool {
+	kinds := map[string]bool{}
+	for _, f := range algorithm.Families() {
+		kinds[f.Kind] = f.Option != ""
+	}
+	return kinds
+}()
 
 // fillTime returns the time in which n units come back, where it is whole µs and the
 // algorithm is one of package algorithm.
 func fillTime(s algorithm.Spec, n int64) (time.Duration, bool) {
-	switch {
-	case isBucket(s):
+	switch bucket, known := hasCapacity[s.Kind]; {
+	case bucket:
 		micros, rest := unitsTime(s, n)
 		return time.Duration(micros) * time.Microsecond, rest == 0
-	case isWindow(s):
+	case known:
 		return time.Duration(s.Params[1]) * time.Microsecond, true
 	}
 	return 0, false
@@ -72,7 +72,7 @@ func untilMore(limit *weir.Limit, d *weir.Decision) time.Duration {
 		return d.RetryAfter
 	}
 	spec := limit.Algorithm.Spec()
-	if !isBucket(spec) || d.ResetAfter <= 0 || d.ResetAfter == weir.Never || d.Remaining >= d.Limit {
+	if !hasCapacity[spec.Kind] || d.ResetAfter <= 0 || d.ResetAfter == weir.Never || d.Remaining >= d.Limit {
 		return d.ResetAfter
 	}
 	// All but one of the missing units come after the next one.

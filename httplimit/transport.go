@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/deadline"
 )
 
 // TransportOptions are the settings of a Transport. nil means all defaults.
@@ -131,6 +132,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
+// CloseIdleConnections closes those of Base, where it has such a method: it is for
+// http.Client.CloseIdleConnections.
+func (t *Transport) CloseIdleConnections() {
+	if base, has := t.base.(interface{ CloseIdleConnections() }); has {
+		base.CloseIdleConnections()
+	}
+}
+
 // waitTurn waits for the end of a pause, and then for the Limiter, until there is no
 // pause when the turn comes.
 func (t *Transport) waitTurn(r *http.Request, key string) error {
@@ -158,7 +167,7 @@ func (t *Transport) waitPause(r *http.Request, key string) error {
 		if !t.canHold(r, wait) {
 			return &PausedError{Until: until, Wait: wait}
 		}
-		if err := sleep(r.Context(), wait); err != nil {
+		if err := deadline.Sleep(r.Context(), wait, nil); err != nil {
 			return err
 		}
 	}

@@ -303,3 +303,28 @@ func TestTransportOptionsAreChecked(t *testing.T) {
 		t.Errorf("no options: %v", err)
 	}
 }
+
+// idleCloser is a Transport that can close its connections.
+type idleCloser struct {
+	http.RoundTripper
+	closed int
+}
+
+func (c *idleCloser) CloseIdleConnections() { c.closed++ }
+
+func TestClientClosesTheConnectionsOfTheBase(t *testing.T) {
+	base := &idleCloser{}
+	for _, test := range []struct {
+		base http.RoundTripper
+		want int
+	}{{base, 1}, {struct{ http.RoundTripper }{base}, 1}} { // the second has no such method
+		transport, err := httplimit.NewTransport(&httplimit.TransportOptions{Base: test.base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&http.Client{Transport: transport}).CloseIdleConnections()
+		if base.closed != test.want {
+			t.Errorf("%T: closed %d times", test.base, base.closed)
+		}
+	}
+}

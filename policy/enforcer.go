@@ -153,6 +153,9 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 	if p.List == Denied {
 		v.RetryAfter, v.Standing = waitUntil(p.Entry.Until, at), Throttled
 	}
+	if r.MaxDelay != 0 {
+		ask = within(r.MaxDelay, ask)
+	}
 	if len(p.Limits) > 0 {
 		v.Rules = make([]RuleVerdict, len(p.Limits))
 		for i := range p.Limits {
@@ -164,6 +167,16 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 		e.counters.count(p, &v, err)
 	}
 	return v, err
+}
+
+// within is ask with a bound on the Delay.
+func within(maxDelay time.Duration, ask ask) ask {
+	return func(ctx context.Context, asks ...weir.Ask) (weir.Result, error) {
+		for i := range asks {
+			asks[i].MaxDelay = maxDelay
+		}
+		return ask(ctx, asks...)
+	}
 }
 
 // decide asks the limits of v, and fills in what they answer.

@@ -1,5 +1,7 @@
 package policy
 
+import "time"
+
 // Request is what a policy sees of a request. A request that is not HTTP has Attributes
 // only, and meets the rules without endpoints.
 type Request struct {
@@ -15,6 +17,10 @@ type Request struct {
 	Path string
 	// Attributes are what is known of who asks. An empty value is as if absent.
 	Attributes Attributes
+	// MaxDelay bounds how long the request may have to wait for its turn in leaky buckets:
+	// see weir.Ask. 0 is no bound. It decides which limits admit the request, not which
+	// limits it meets.
+	MaxDelay time.Duration
 }
 
 // Attributes are values by the name of an attribute. Those that the policy does not name

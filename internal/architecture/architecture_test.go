@@ -81,7 +81,7 @@ var rules = []rule{
 	// What changes a file is noticed through the operating system, differently on each.
 	{"policy/watch", []string{"policy"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
-	{"httplimit", []string{"", "algorithm", "policy"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
+	{"httplimit", []string{"", "algorithm", "policy", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a framework stays where its users asked for it"},
 	{"adapter/echo", []string{"httplimit", "internal/adapter"}, []string{"github.com/labstack/echo/v4"}, "a framework stays where its users asked for it"},
