@@ -71,7 +71,7 @@ var rules = []rule{
 		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
-	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
+	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/waits"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
