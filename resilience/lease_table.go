@@ -38,8 +38,8 @@ func (t *table) shard(key string) *shard {
 	return &t.shards[maphash.String(t.seed, key)%uint64(len(t.shards))]
 }
 
-// maxKey is the longest key, in bytes, that is watched.
-const maxKey = 1024
+// longestKey is the longest key, in bytes, that is watched.
+const longestKey = 1024
 
 // slot returns the slot of an op, and makes it where there is room. nil: there is none.
 func (t *table) slot(sh *shard, op *store.Op, spec *algorithm.Spec) *leased {
@@ -47,7 +47,7 @@ func (t *table) slot(sh *shard, op *store.Op, spec *algorithm.Spec) *leased {
 	if s := sh.slots[id]; s != nil {
 		return s
 	}
-	if len(id.Key) > maxKey || t.slots.Load() >= t.most {
+	if len(id.Key) > longestKey || t.slots.Load() >= t.most {
 		return nil
 	}
 	t.slots.Add(1)
