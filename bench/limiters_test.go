@@ -137,6 +137,28 @@ func cached() (all []remote) {
 	return all
 }
 
+// leased are Limiter.Allow with its default time-out and leases on each store.
+func leased() (all []remote) {
+	for _, s := range stores {
+		all = append(all, remote{s.name + "-lease", "weir", false, func(tb testing.TB, addr string, q quota) ask {
+			lease, err := resilience.NewLease(s.open(tb, addr, nil), nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			tb.Cleanup(func() { lease.Close() })
+			limiter, err := weir.New(lease, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return func(ctx context.Context, key string) (bool, error) {
+				d, err := limiter.Allow(ctx, key)
+				return d.Allowed, err
+			}
+		}})
+	}
+	return all
+}
+
 func suffix(share int) string { return choose(share == alone, "-alone", "") }
 
 // bare are the client libraries with the least that a script can do: what a

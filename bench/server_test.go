@@ -23,9 +23,9 @@ func situations() []situation {
 	allow, apply, separate := allows(shared), applies(shared), allows(alone)
 	return []situation{
 		{1, "1", false, join(allow, apply, separate, bare)},
-		{64, "1", false, allow},
+		{64, "1", false, join(allow, leased())},
 		{64, "1", true, join(allow, cached())},
-		{256, "1", false, join(allow, apply, separate, bare)},
+		{256, "1", false, join(allow, apply, separate, bare, leased())},
 		{256, "1", true, join(allow, cached())},
 		{64, "100000", false, allow},
 		{256, "100000", false, join(allow, apply, separate, bare)},
@@ -92,7 +92,7 @@ func (f *field) seed(tb testing.TB, s *situation, states string, l *loop, a ask)
 //
 // Names without a suffix are Limiter.Allow with its default time-out; -apply is
 // Store.Apply, -alone is Limiter.Allow on a store that does not share calls, -denycache
-// is Limiter.Allow with a resilience.DenyCache.
+// is Limiter.Allow with a resilience.DenyCache, -lease with a resilience.Lease.
 func BenchmarkServer(b *testing.B) {
 	for _, kind := range servers {
 		b.Run("server="+string(kind), func(b *testing.B) {
