@@ -121,7 +121,7 @@ func heat(t *testing.T, s store.Store, a algorithm.Algorithm, key string, n int)
 }
 
 // left looks at a slot of a store.
-func left(t *testing.T, s store.Store, a algorithm.Algorithm, key string) int64 {
+func left(t testing.TB, s store.Store, a algorithm.Algorithm, key string) int64 {
 	t.Helper()
 	ops := []store.Op{{Slot: store.Slot{Key: key, Limit: "l", Algorithm: a}}}
 	if _, err := s.Peek(ctx, ops); err != nil {
@@ -255,7 +255,7 @@ func TestLeaseUnitsEndWithTheirWindow(t *testing.T) {
 }
 
 // drain takes units until one is denied.
-func drain(t *testing.T, s store.Store, a algorithm.Algorithm, key string) (n int64) {
+func drain(t testing.TB, s store.Store, a algorithm.Algorithm, key string) (n int64) {
 	t.Helper()
 	for {
 		committed, err := take(s, a, key, 1)
