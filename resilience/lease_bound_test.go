@@ -101,7 +101,7 @@ func leaseHistory(t *rapid.T, a algorithm.Algorithm) {
 		default:
 			cost := rapid.SampledFrom([]int64{1, 1, 1, 3}).Draw(t, "cost")
 			for range rapid.SampledFrom([]int{1, 10, 20, 80}).Draw(t, "asks") {
-				committed, err := take(nodes[n], a, "k", cost)
+				committed, err := takeUnits(nodes[n], a, "k", cost)
 				if committed {
 					uses = append(uses, use{clk.Now().UnixMicro(), cost})
 					used += cost
@@ -168,11 +168,11 @@ func TestLeaseOfOneProcessDeniesWhatTheStoreWould(t *testing.T) {
 			clk.Set(clk.Now().Add(time.Duration(rapid.IntRange(0, 300_000).Draw(t, "µs")) * time.Microsecond))
 			cost := int64(rapid.IntRange(1, 5).Draw(t, "cost"))
 			for range rapid.IntRange(1, 50).Draw(t, "asks") {
-				want, err := take(exact, a, "k", cost)
+				want, err := takeUnits(exact, a, "k", cost)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := take(l, a, "k", cost); got != want || err != nil {
+				if got, err := takeUnits(l, a, "k", cost); got != want || err != nil {
 					t.Fatalf("a cost of %d: %t, error %v; the store alone says %t", cost, got, err, want)
 				}
 			}

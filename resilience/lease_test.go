@@ -77,7 +77,7 @@ func TestLeaseAloneAdmitsTheWholeLimit(t *testing.T) {
 				wg.Go(func() {
 					for range 600 {
 						cost := int64(1 + i%3)
-						committed, err := take(l, a, "k", cost)
+						committed, err := takeUnits(l, a, "k", cost)
 						if err != nil {
 							t.Error(err)
 						}
@@ -89,7 +89,7 @@ func TestLeaseAloneAdmitsTheWholeLimit(t *testing.T) {
 			}
 			wg.Wait()
 			for committed := true; committed; { // what no larger cost could use
-				if committed, _ = take(l, a, "k", 1); committed {
+				if committed, _ = takeUnits(l, a, "k", 1); committed {
 					admitted.Add(1)
 				}
 			}
@@ -103,8 +103,8 @@ func TestLeaseAloneAdmitsTheWholeLimit(t *testing.T) {
 	}
 }
 
-// take asks for cost units of a slot.
-func take(s store.Store, a algorithm.Algorithm, key string, cost int64) (committed bool, err error) {
+// takeUnits asks for cost units of a slot.
+func takeUnits(s store.Store, a algorithm.Algorithm, key string, cost int64) (committed bool, err error) {
 	ops := []store.Op{{Slot: store.Slot{Key: key, Limit: "l", Algorithm: a}, Request: algorithm.Request{Cost: cost}}}
 	_, committed, err = s.Apply(ctx, ops)
 	return committed, err
@@ -114,7 +114,7 @@ func take(s store.Store, a algorithm.Algorithm, key string, cost int64) (committ
 func heat(t *testing.T, s store.Store, a algorithm.Algorithm, key string, n int) {
 	t.Helper()
 	for i := range n {
-		if committed, err := take(s, a, key, 1); !committed || err != nil {
+		if committed, err := takeUnits(s, a, key, 1); !committed || err != nil {
 			t.Fatalf("take %d of %d: %t, error %v; want it admitted", i+1, n, committed, err)
 		}
 	}
@@ -221,7 +221,7 @@ func TestLeaseByItselfGivesBackWithinLife(t *testing.T) {
 	if s := l.Stats(); s.Held != 0 || s.Lost != 0 {
 		t.Errorf("after Close %+v, want nothing held or lost", s)
 	}
-	if _, err := take(l, a, "k", 1); !errors.Is(err, store.ErrClosed) {
+	if _, err := takeUnits(l, a, "k", 1); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a take after Close: error %v, want ErrClosed", err)
 	}
 	if err := l.Close(); err != nil {
@@ -258,7 +258,7 @@ func TestLeaseUnitsEndWithTheirWindow(t *testing.T) {
 func drain(t testing.TB, s store.Store, a algorithm.Algorithm, key string) (n int64) {
 	t.Helper()
 	for {
-		committed, err := take(s, a, key, 1)
+		committed, err := takeUnits(s, a, key, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestLeaseOfALimitOfTenAdmitsAllTen(t *testing.T) {
 		for range 8 {
 			l := weir.Must(resilience.NewLease(inner, &resilience.LeaseOptions{Clock: clk}))
 			for range 1 + round {
-				if committed, err := take(l, a, "k", 1); err != nil {
+				if committed, err := takeUnits(l, a, "k", 1); err != nil {
 					t.Fatal(err)
 				} else if committed {
 					admitted++

@@ -92,7 +92,7 @@ func TestLeaseEndsWithADebt(t *testing.T) {
 	if _, committed, err := l.Apply(ctx, charge); err != nil || !committed || charge[0].Outcome.Debt != 20000+600-10000+held {
 		t.Errorf("a charge into debt: %t, error %v, %+v", committed, err, charge[0].Outcome)
 	}
-	if committed, err := take(l, a, "k", 1); committed || err != nil || l.Stats().Held != 0 {
+	if committed, err := takeUnits(l, a, "k", 1); committed || err != nil || l.Stats().Held != 0 {
 		t.Errorf("a take in debt: %t, error %v, %+v; want it denied, and nothing held", committed, err, l.Stats())
 	}
 	refund := op(a, algorithm.Request{Verb: algorithm.Refund, Cost: 20600, At: algorithm.Instant(time.Unix(1_700_000_000, 0).UnixMicro())})
@@ -142,7 +142,7 @@ func TestLeaseNeverLeasesALeakyBucketOrALog(t *testing.T) {
 func TestLeaseStartsAnewWithOtherParameters(t *testing.T) {
 	l, inner, a, held := hot(t, "fixed-window:10000/1h")
 	less := algorithm.Must(algorithm.ParseSpec("fixed-window:400/1h"))
-	if committed, err := take(l, less, "k", 1); committed || err != nil {
+	if committed, err := takeUnits(l, less, "k", 1); committed || err != nil {
 		t.Errorf("a take of a limit of 400 after 500: %t, error %v; want it denied", committed, err)
 	}
 	if s := l.Stats(); s.Held != 0 || left(t, inner, a, "k") != 9500 {
@@ -166,7 +166,7 @@ func TestLeaseOutlivesAStoreThatFails(t *testing.T) {
 	held := l.Stats().Held
 	fail = store.ErrUnavailable
 	heat(t, l, a, "k", int(held))
-	if _, err := take(l, a, "k", 1); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := takeUnits(l, a, "k", 1); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("with nothing held: error %v, want ErrUnavailable", err)
 	}
 	fail = nil

@@ -206,7 +206,7 @@ func divide(a algorithm.Algorithm, n int) (parts []algorithm.Algorithm, err erro
 	n = int(min(int64(n), units, capacity))
 	period := time.Duration(spec.Params[1]) * time.Microsecond
 	for i := range n {
-		p, err := family.Build(algorithm.Rate{Units: share(units, n, i), Per: period}, share(capacity, n, i))
+		p, err := family.Build(algorithm.Rate{Units: portionOf(units, n, i), Per: period}, portionOf(capacity, n, i))
 		if err != nil {
 			return nil, fmt.Errorf("one whose parts are limits: %w", err)
 		}
@@ -215,8 +215,8 @@ func divide(a algorithm.Algorithm, n int) (parts []algorithm.Algorithm, err erro
 	return parts, nil
 }
 
-// share is what the ith of n gets of a whole.
-func share(whole int64, n, i int) int64 {
+// portionOf is what the ith of n gets of a whole.
+func portionOf(whole int64, n, i int) int64 {
 	part := whole / int64(n)
 	if int64(i) < whole%int64(n) {
 		part++

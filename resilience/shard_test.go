@@ -56,7 +56,7 @@ func TestShardsAdmitAtMostTheLimit(t *testing.T) {
 				for range rapid.IntRange(1, 10).Draw(t, "steps") {
 					clk.Set(clk.Now().Add(time.Duration(rapid.IntRange(0, 500_000).Draw(t, "µs")) * time.Microsecond))
 					for range rapid.IntRange(1, 60).Draw(t, "asks") {
-						if committed, err := take(s, a, "k", 1); err != nil {
+						if committed, err := takeUnits(s, a, "k", 1); err != nil {
 							t.Fatal(err)
 						} else if committed {
 							uses = append(uses, use{clk.Now().UnixMicro(), 1})
@@ -88,7 +88,7 @@ func TestShardsDenyEarly(t *testing.T) {
 		a, denied, rounds := parse(t, c.spec), 0, 20
 		for round := range rounds {
 			for range c.limit {
-				if committed, err := take(s, a, "k"+string(rune('a'+round)), 1); err != nil {
+				if committed, err := takeUnits(s, a, "k"+string(rune('a'+round)), 1); err != nil {
 					t.Fatal(err)
 				} else if !committed {
 					denied++
@@ -114,7 +114,7 @@ func TestShardsHaveTheWholeLimit(t *testing.T) {
 		for range 2 {
 			n := int64(0)
 			for range 200 { // some turns are of shards that have nothing left
-				if committed, _ := take(s, a, "k", 1); committed {
+				if committed, _ := takeUnits(s, a, "k", 1); committed {
 					n++
 				}
 			}
