@@ -116,7 +116,7 @@ var brokenOnce = []struct {
 }{
 	{"an ID is not remembered", func(s *onceStore) {
 		s.remember = func([]store.Op, bool) bool { return false }
-	}, []string{"once/same-answer", "once/every-verb", "once/all-or-nothing"}},
+	}, []string{"once/same-answer", "once/every-verb", "once/all-or-nothing", "linear/lost-replies"}},
 	{"a step that was made is answered as a look", func(s *onceStore) {
 		s.again = func(_ algorithm.Instant, m madeStep, ops []store.Op) algorithm.Instant {
 			looks := append([]store.Op(nil), ops...)

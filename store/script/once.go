@@ -74,7 +74,7 @@ func (s *Store) sendOnce(ctx context.Context, p *pending, id *stepID) (string, e
 	if err != nil {
 		return "", err
 	}
-	args := append([]string{"", "", strconv.Itoa(len(p.names) + 1)}, p.names...)
+	args := append([]string{"", "", strconv.Itoa(len(p.ops) + 1)}, p.storedNames()...)
 	args = append(args, id.name, now, s.least(), strconv.Itoa(len(p.ops)))
 	for i, limit := range p.limits {
 		args = append(args, strconv.Itoa(limit.source.index), strconv.Itoa(len(p.numbers[i])))

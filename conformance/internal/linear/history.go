@@ -25,6 +25,11 @@ func Checks() []world.Check {
 			Body: func(w *world.World) { run(w, []store.Slot{slotOf(w, "a", k)}, 1) },
 		})
 	}
+	checks = append(checks, world.Check{
+		Name: "linear/lost-replies", Property: "D1 D3 H1",
+		Rule: "where requests and replies are lost, callers who ask again under their ID are all answered, and there is an order of their steps, each of them made once",
+		Body: lostReplies,
+	})
 	return append(checks, world.Check{
 		Name: "linear/several-slots", Property: "H1 X1", Needs: world.NeedsKeys,
 		Rule: "there is an order of concurrent takes, looks and resets of overlapping sets of slots in which each is one step",
