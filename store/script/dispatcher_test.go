@@ -248,6 +248,7 @@ func TestOpsAreNotTouchedAfterTheReturn(t *testing.T) {
 	} {
 		for _, ops := range [][]store.Op{oneOp("k", windowOf10), append(oneOp("k", windowOf10), oneOp("l", windowOf10)...), oneOp("k", kindOnly("mine/1"))} {
 			onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
+				ops := slices.Clone(ops) // for each server
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() { done <- apply(s, ctx, ops) }()
