@@ -45,8 +45,10 @@ type Options struct {
 	// is charged, into debt where nothing is left. Equal costs ask nothing.
 	Settle func(r *http.Request, o *Outcome) int64
 	// SettleFailed, where it is not nil, gets the error of a request that could not be
-	// settled, and keeps what it took: of the store, *weir.DebtError, and of a cost
-	// below 0. nil: only the Observer of the limiter sees it.
+	// settled, and keeps what it took: of the store, also where a failure mode has
+	// answered for it, *weir.DebtError, and of a cost below 0. It is not tried again, so
+	// what came of an error that matches store.ErrOutcomeUnknown is not known. nil: only
+	// the Observer of the limiter sees it.
 	SettleFailed func(r *http.Request, err error)
 }
 

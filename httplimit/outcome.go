@@ -148,11 +148,23 @@ func (s *single) settle(ctx context.Context, t *taken, actual func(string, int64
 	if !differs {
 		return nil
 	}
+	var d weir.Decision
 	var err error
 	if ask.Verb == algorithm.Refund {
-		_, err = s.limiter.Refund(ctx, ask.Key, ask.Cost, ask.At)
+		d, err = s.limiter.Refund(ctx, ask.Key, ask.Cost, ask.At)
 	} else {
-		_, err = s.limiter.Charge(ctx, ask.Key, ask.Cost)
+		d, err = s.limiter.Charge(ctx, ask.Key, ask.Cost)
+	}
+	return notCounted(err, d)
+}
+
+// notCounted is the error of a settlement: also where a failure mode has answered for the
+// store, which has not counted it then.
+func notCounted(err error, decisions ...weir.Decision) error {
+	for _, d := range decisions {
+		if err == nil && d.Degraded {
+			err = d.Cause
+		}
 	}
 	return err
 }
@@ -169,8 +181,8 @@ func (m *multi) settle(ctx context.Context, t *taken, actual func(string, int64)
 	if len(asks) == 0 {
 		return nil
 	}
-	_, err := m.decider.Take(ctx, asks...)
-	return err
+	result, err := m.decider.Take(ctx, asks...)
+	return notCounted(err, result.Decisions...)
 }
 
 func (p *enforced) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {

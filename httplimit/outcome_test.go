@@ -261,6 +261,25 @@ func TestSettleFailedGetsTheError(t *testing.T) {
 	if w := serve(newMiddleware(t, l, httplimit.Everyone, opts).Handler(hello), get("203.0.113.7:1")); w.Code != 200 || !errors.Is(failed, store.ErrUnavailable) {
 		t.Errorf("%d %v", w.Code, failed)
 	}
+	for name, mode := range map[string]weir.FailureMode{"open": weir.FailOpen, "local": weir.FailLocal} { // which answers for the store
+		failed = nil
+		modes := &weir.Options{OnFailure: mode}
+		if mode == weir.FailLocal {
+			modes.Local = newMemory(t, &movable{midnight})
+		}
+		l := limiterOn(t, &answersOnce{Store: newMemory(t, &movable{midnight})}, "gcra:1/24h", modes)
+		serve(newMiddleware(t, l, httplimit.Everyone, opts).Handler(hello), get("203.0.113.7:1"))
+		if !errors.Is(failed, store.ErrUnavailable) {
+			t.Errorf("one, %s: %v", name, failed)
+		}
+		failed = nil
+		multi := weir.Must(weir.NewMultiLimiter(&answersOnce{Store: newMemory(t, &movable{midnight})}, modes))
+		m := weir.Must(httplimit.NewMulti(multi, opts, httplimit.Rule{Limit: limitOf(t, "api", "gcra:1/24h"), Key: httplimit.Everyone}))
+		serve(m.Handler(hello), get("203.0.113.7:1"))
+		if !errors.Is(failed, store.ErrUnavailable) {
+			t.Errorf("several, %s: %v", name, failed)
+		}
+	}
 	for name, cost := range map[string]int64{"below 0": -1, "lowest": -1 << 63, "above the largest debt": 1<<63 - 1} {
 		failed = nil
 		opts.Settle = func(*http.Request, *httplimit.Outcome) int64 { return cost }

@@ -60,6 +60,11 @@ func (e *Enforcer) take(ctx context.Context, asks []weir.Ask) error {
 	if len(asks) == 0 {
 		return nil
 	}
-	_, err := e.decider.Take(ctx, asks...)
+	result, err := e.decider.Take(ctx, asks...)
+	for _, d := range result.Decisions {
+		if err == nil && d.Degraded { // a failure mode of the decider has answered
+			err = d.Cause
+		}
+	}
 	return err
 }

@@ -117,3 +117,45 @@ func TestDegradedDecisionsAreNotSettled(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// degraded is a decider that answers by a failure mode.
+type degraded struct {
+	weir.Decider
+	cause error
+}
+
+func (d *degraded) Take(ctx context.Context, asks ...weir.Ask) (weir.Result, error) {
+	result, err := d.Decider.Take(ctx, asks...)
+	for i := range result.Decisions {
+		result.Decisions[i].Degraded, result.Decisions[i].Cause = d.cause != nil, d.cause
+	}
+	return result, err
+}
+
+func TestSettleThatAFailureModeAnswersIsAnError(t *testing.T) {
+	b := newBench(t, one(Rule{ID: "api", Key: []string{"user"}, Limit: specOf("gcra:10/24h")}), nil)
+	d := &degraded{Decider: b.decider}
+	b.decider = d
+	v := b.decide(of("user", "ann"))
+	d.cause = store.ErrUnavailable
+	if err := b.costs(v, map[string]int64{"api": 0}); !errors.Is(err, store.ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
+// TestSettleOfAShadowThatDeniesDoesNothing: it has taken nothing, also where one of its
+// limits alone would have admitted.
+func TestSettleOfAShadowThatDeniesDoesNothing(t *testing.T) {
+	b := newBench(t, one(
+		Rule{ID: "api", Key: []string{"user"}, Limit: specOf("gcra:10/24h"), Cost: Cost{Attribute: "cost", Default: 1}},
+		Rule{ID: "shadow", Key: []string{"user"}, Limits: map[string]LimitRef{"narrow": specOf("gcra:1/24h"), "wide": specOf("gcra:10/24h")}, Cost: Cost{Attribute: "cost", Default: 1}, Mode: Shadow},
+	), nil)
+	ann := of("user", "ann")
+	b.decide(ann)
+	if err := b.costs(b.decide(ann), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.remaining(ann); got != "api 9-0 shadow 0-0 shadow 9-0 " {
+		t.Errorf("%q", got)
+	}
+}
