@@ -165,6 +165,50 @@ var levelModel = porcupine.NondeterministicModel{
 	},
 }
 
+// levelHistory is the calls for one organisation, and what they were answered.
+type levelHistory struct {
+	begin time.Time
+	mu    sync.Mutex
+	calls []porcupine.Operation
+}
+
+func newLevelHistory() *levelHistory { return &levelHistory{begin: time.Now()} }
+
+// decide makes a call and notes it, unless it was certainly not charged. It returns the
+// error of the store.
+func (h *levelHistory) decide(t *testing.T, e *policy.Enforcer, org int, call levelCall) error {
+	from := time.Since(h.begin)
+	v, err := e.Decide(patient(t), member(org, call.user, call.address))
+	op := porcupine.Operation{Input: call, Call: int64(from), Return: int64(time.Since(h.begin)), Output: "denied"}
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		return err
+	case errors.Is(err, store.ErrOutcomeUnknown):
+		op.Output, op.Return = "unknown", math.MaxInt64
+	case err != nil:
+		t.Error(err)
+		return err
+	case v.Allowed:
+		op.Output = "allowed"
+	}
+	h.mu.Lock()
+	h.calls = append(h.calls, op)
+	h.mu.Unlock()
+	return err
+}
+
+// check looks for an order of all calls that explains their answers, and counts these.
+func (h *levelHistory) check(t *testing.T, org int, outputs map[string]int) {
+	t.Helper()
+	for i := range h.calls {
+		h.calls[i].ClientId = i // who goes on after an unknown outcome is another client to the checker
+		outputs[h.calls[i].Output.(string)]++
+	}
+	if got := porcupine.CheckOperationsTimeout(levelModel.ToModel(), h.calls, patience); got != porcupine.Ok {
+		t.Errorf("organisation %d: %s: no order of %d calls explains their answers", org, got, len(h.calls))
+	}
+}
+
 // TestPolicyHistoriesAreLinearizableOverThreeKeys: callers of two processes, while one of
 // them has all nodes cut all connections before each of its calls.
 func TestPolicyHistoriesAreLinearizableOverThreeKeys(t *testing.T) {
@@ -173,43 +217,17 @@ func TestPolicyHistoriesAreLinearizableOverThreeKeys(t *testing.T) {
 		enforcers := []*policy.Enforcer{enforcer(t, e.store(t, nil), c, patience), enforcer(t, e.store(t, nil), c, patience)}
 		outputs := map[string]int{}
 		for org := range 12 {
-			var mu sync.Mutex
-			var history []porcupine.Operation
-			begin := time.Now()
+			history := newLevelHistory()
 			inParallel(4, func(caller int) {
 				random := rand.New(rand.NewPCG(uint64(org), uint64(caller)))
 				for range 10 {
 					if caller == 0 { // while the others wait for answers
 						e.cut()
 					}
-					call := levelCall{random.IntN(4), random.IntN(4)}
-					from := time.Since(begin)
-					v, err := enforcers[caller%2].Decide(patient(t), member(org, call.user, call.address))
-					op := porcupine.Operation{ClientId: caller, Input: call, Call: int64(from), Return: int64(time.Since(begin)), Output: "denied"}
-					switch {
-					case errors.Is(err, store.ErrUnavailable):
-						continue // certainly not charged
-					case errors.Is(err, store.ErrOutcomeUnknown):
-						op.Output, op.Return = "unknown", math.MaxInt64
-					case err != nil:
-						t.Error(err)
-						continue
-					case v.Allowed:
-						op.Output = "allowed"
-					}
-					mu.Lock()
-					history = append(history, op)
-					outputs[op.Output.(string)]++
-					mu.Unlock()
+					history.decide(t, enforcers[caller%2], org, levelCall{random.IntN(4), random.IntN(4)})
 				}
 			})
-			// A client that goes on after an unknown outcome is another one to the checker.
-			for i := range history {
-				history[i].ClientId = i
-			}
-			if got := porcupine.CheckOperationsTimeout(levelModel.ToModel(), history, patience); got != porcupine.Ok {
-				t.Errorf("organisation %d: %s: no order of %d calls explains their answers", org, got, len(history))
-			}
+			history.check(t, org, outputs)
 		}
 		t.Logf("answers: %v", outputs)
 		if outputs["allowed"] == 0 || outputs["denied"] == 0 {
