@@ -118,6 +118,8 @@ type compiler struct {
 	ids      map[string]int  // the positions of rules
 	states   map[string]bool // the names of states of limits: see ruleLimit.state
 	asked    map[string]bool // the limits of tiers that rules ask for
+
+	tierOrder []int // the tiers, each after the one that it extends
 }
 
 func (c *compiler) refuse(at Path, value, allowed, problem string) {

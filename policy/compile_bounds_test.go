@@ -113,3 +113,39 @@ func TestManyUnknownNamesAreAllShownAndFewExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestTiersInALongRowAreCompiledInOneWalk: each of many tiers extends the one before it, and
+// has the first one's limit. A walk from each to the first would be millions of steps.
+func TestTiersInALongRowAreCompiledInOneWalk(t *testing.T) {
+	p := Policy{Version: FormatVersion, DefaultTier: "t00000", Tiers: map[string]Tier{}, Rules: []Rule{
+		{ID: "r", Limit: LimitRef{Tier: "api"}}, {ID: "s", Limit: LimitRef{Tier: "late", Spec: "gcra:1/1s"}},
+	}}
+	const n = 100_000
+	name := func(i int) string { return fmt.Sprintf("t%05d", i) }
+	for i := range n {
+		tier := Tier{Limits: map[string]Spec{}}
+		switch i {
+		case 0:
+			tier = Tier{Limits: map[string]Spec{"api": "gcra:7/1s"}, Algorithms: []string{"gcra"}}
+		case n / 2:
+			tier.Limits["late"], tier.Extends = "gcra:9/1s", name(i-1)
+		default:
+			tier.Extends = name(i - 1)
+		}
+		p.Tiers[name(i)] = tier
+	}
+	c, err := Compile(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range map[int]string{0: "gcra:7/1s gcra:1/1s", n/2 - 1: "gcra:7/1s gcra:1/1s", n / 2: "gcra:7/1s gcra:9/1s", n - 1: "gcra:7/1s gcra:9/1s"} {
+		var plan Plan
+		c.Resolve(&plan, Request{Attributes: Attributes{"tier": name(i)}}, 1)
+		if got := fmt.Sprint(plan.Limits[0].Spec, " ", plan.Limits[1].Spec); got != want {
+			t.Errorf("tier %d has %s, want %s", i, got, want)
+		}
+		if algorithms := c.tiers[i].algorithms; len(algorithms) != 1 {
+			t.Errorf("tier %d may use %v", i, algorithms)
+		}
+	}
+}

@@ -236,18 +236,13 @@ func (c *compiler) limit(at Path, state, name string, ref LimitRef) ruleLimit {
 	if c.policy.DefaultTier == "" && l.own == nil {
 		c.refuse(Path{"default_tier"}, "", "a tier", "no tier for requests that have no other, which "+at.String()+" asks for")
 	}
-	some := false
-	for i := range c.to.tiers {
-		s, has := c.to.tiers[i].limits[ref.Tier]
-		some = some || has
-		l.byTier = append(l.byTier, s)
-	}
-	if !some {
+	byTier, has := c.limitOfTiers(ref.Tier)
+	if l.byTier = byTier; !slices.Contains(has, true) {
 		c.unknown(at.with("tier"), ref.Tier, "limit of the tiers", c.tierLimitNames)
 		return l
 	}
 	for i := range c.to.tiers {
-		if _, has := c.to.tiers[i].limits[ref.Tier]; !has && l.own == nil {
+		if !has[i] && l.own == nil {
 			c.refuse(at.with("tier"), ref.Tier, "a limit that every tier has, or beside a spec", "the tier "+c.to.tiers[i].name+" has no such limit")
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"github.com/weirgo/weir/algorithm"
 )
 
-// tier is a tier with what it inherits.
+// tier is a tier.
 type tier struct {
 	name       string
-	limits     map[string]*spec
-	algorithms []string // names of families; nil: all
+	parent     int              // that it extends; -1: none
+	limits     map[string]*spec // its own
+	algorithms []string         // names of families, also those of its parent; nil: all
 }
 
 // allows reports whether a limit of a subject or an override may be used in the tier.
@@ -81,6 +82,19 @@ func familyNames(r *algorithm.Registry) []string {
 	return names
 }
 
+// limitOfTiers returns the limit of a name that each tier has, its own or its parent's; nil
+// where it has none, or one that was refused.
+func (c *compiler) limitOfTiers(name string) (byTier []*spec, has []bool) {
+	byTier, has = make([]*spec, len(c.to.tiers)), make([]bool, len(c.to.tiers))
+	for _, i := range c.tierOrder {
+		t := &c.to.tiers[i]
+		if byTier[i], has[i] = t.limits[name]; !has[i] && t.parent >= 0 {
+			byTier[i], has[i] = byTier[t.parent], has[t.parent]
+		}
+	}
+	return byTier, has
+}
+
 func (c *compiler) compileTiers() {
 	names := slices.Sorted(maps.Keys(c.policy.Tiers))
 	if len(names) > 0 {
@@ -91,25 +105,21 @@ func (c *compiler) compileTiers() {
 		c.name(Path{"tiers", name}, name)
 		c.to.tierNumbers[name] = i
 	}
-	own := make(map[string]map[string]*spec, len(names))
-	for _, name := range names {
-		own[name] = c.tierLimits(name)
+	c.to.tiers = make([]tier, len(names))
+	for i, name := range names {
+		c.to.tiers[i] = tier{name: name, parent: -1, limits: c.tierLimits(name)}
 	}
-	for _, name := range names {
-		t := tier{name: name, limits: map[string]*spec{}}
-		for _, ancestor := range c.lineage(name) {
-			for limit, s := range own[ancestor] {
-				if _, has := t.limits[limit]; !has {
-					t.limits[limit] = s
-				}
+	done := make([]bool, len(names))
+	for i := range names {
+		for _, at := range slices.Backward(c.lineage(i, done)) {
+			t := &c.to.tiers[at]
+			if t.algorithms = slices.Clone(c.policy.Tiers[t.name].Algorithms); t.algorithms == nil && t.parent >= 0 {
+				t.algorithms = c.to.tiers[t.parent].algorithms
 			}
-			if t.algorithms == nil {
-				t.algorithms = c.policy.Tiers[ancestor].Algorithms
-			}
+			c.to.restricted = c.to.restricted || t.algorithms != nil
+			c.tierOrder = append(c.tierOrder, at)
+			done[at] = true
 		}
-		t.algorithms = slices.Clone(t.algorithms)
-		c.to.restricted = c.to.restricted || t.algorithms != nil
-		c.to.tiers = append(c.to.tiers, t)
 	}
 	if name := c.policy.DefaultTier; name != "" {
 		if i, known := c.to.tierNumbers[name]; known {
@@ -139,24 +149,41 @@ func (c *compiler) tierLimits(name string) map[string]*spec {
 	return limits
 }
 
-// lineage returns a tier, the tier that it extends, and so on.
-func (c *compiler) lineage(name string) []string {
-	var all []string
-	for at := name; at != "" && len(all) < len(c.policy.Tiers); { // a cycle of others is refused there
-		declared, known := c.policy.Tiers[at]
-		if !known {
-			break // refused where it is extended, below
-		}
+// lineage returns a tier, the tier that it extends, and so on up to one that is done. In a
+// cycle each tier is refused, and the first has no parent.
+func (c *compiler) lineage(from int, done []bool) (all []int) {
+	place := map[int]int{} // of each in all
+	for at := from; !done[at]; {
+		place[at] = len(all)
 		all = append(all, at)
-		next := declared.Extends
-		if next == name {
-			c.refuse(Path{"tiers", name, "extends"}, c.policy.Tiers[name].Extends, "a tier that does not extend this one", c.cycle(all, next))
+		t := &c.to.tiers[at]
+		extends := c.policy.Tiers[t.name].Extends
+		if extends == "" {
 			break
 		}
-		if _, known := c.policy.Tiers[next]; next != "" && !known && at == name {
-			c.unknown(Path{"tiers", name, "extends"}, next, "tier", maps.Keys(c.policy.Tiers))
+		next, known := c.to.tierNumbers[extends]
+		if !known {
+			c.unknown(Path{"tiers", t.name, "extends"}, extends, "tier", maps.Keys(c.policy.Tiers))
+			break
 		}
+		if start, met := place[next]; met {
+			c.refuseTierCycle(all[start:])
+			break
+		}
+		t.parent = next
 		at = next
 	}
 	return all
+}
+
+// refuseTierCycle refuses tiers each of which extends the next, and the last the first.
+func (c *compiler) refuseTierCycle(numbers []int) {
+	names := make([]string, len(numbers))
+	for i, number := range numbers {
+		names[i] = c.to.tiers[number].name
+	}
+	for i, name := range names {
+		around := slices.Concat(names[i:], names[:i])
+		c.refuse(Path{"tiers", name, "extends"}, c.policy.Tiers[name].Extends, "a tier that does not extend this one", c.cycle(around, name))
+	}
 }

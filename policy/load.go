@@ -60,15 +60,17 @@ func Parse(text []byte, opts *CompileOptions) (*File, error) {
 	var invalid *InvalidError
 	switch {
 	case errors.As(err, &invalid):
+		var found []*FieldError // apart from d.errs: of two errors of Compile none explains the other
 		for _, e := range invalid.Fields {
 			if _, given := d.places[e.Path.String()]; !given && e.Value == "0" { // a number that is not there
 				e.Value, e.Problem = "", "missing"
 			}
 			if !d.explains(e) {
 				d.locate(file, e)
-				d.add(e)
+				found = append(found, e)
 			}
 		}
+		d.errs = append(d.errs, found...)
 	case err != nil:
 		return nil, err
 	}

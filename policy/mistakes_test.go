@@ -183,3 +183,31 @@ func TestLoadNamesTheFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAMistakeHidesNoOtherOfItsRule: an error that is about a whole rule, or a whole tier, is
+// one beside those of its fields.
+func TestAMistakeHidesNoOtherOfItsRule(t *testing.T) {
+	_, err := Parse([]byte(`version: 1
+rules:
+  - id: a
+    key: [nobody]
+    replaces: [c]
+    warn_at: 101
+  - id: b
+    key: [somebody]
+overrides:
+  - {rule: d, match: {user: x}, limit: gcra}
+`), nil)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range invalid.Fields {
+		got = append(got, f.Path.String())
+	}
+	want := "rules[0] rules[0].key[0] rules[0].replaces[0] rules[0].warn_at rules[1] rules[1].key[0] overrides[0].until overrides[0].rule overrides[0].limit"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+}

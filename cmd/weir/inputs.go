@@ -108,11 +108,7 @@ func checkOutput(from fs.FileInfo, o outputFlag, out io.Writer, what string) err
 func (all *inputs) open(ctx context.Context) (opened []trace.Input) {
 	ctx, all.stop = context.WithCancel(ctx)
 	for _, name := range all.names {
-		shown := name
-		if name == "-" {
-			shown = "standard input"
-		}
-		opened = append(opened, trace.Input{Name: shown, Open: func() (io.ReadCloser, error) { return openSource(ctx, name, all.in) }})
+		opened = append(opened, trace.Input{Name: shownName(name), Open: func() (io.ReadCloser, error) { return openSource(ctx, name, all.in) }})
 	}
 	return opened
 }

@@ -144,6 +144,14 @@ func readPolicy(ctx context.Context, s *streams, name string, opts *policy.Compi
 	return file, text, err
 }
 
+// shownName is what reports call a file that is read.
+func shownName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
 // maxErrors is the most errors of one policy that are shown.
 const maxErrors = 20
 
@@ -168,7 +176,7 @@ func (c *policyCommand) check(ctx context.Context, s *streams, at time.Time) err
 		case err != nil:
 			return err
 		}
-		n, err := c.showFindings(s.out, name, file, at)
+		n, err := c.showFindings(s.out, shownName(name), file, at)
 		if err != nil {
 			return err
 		}

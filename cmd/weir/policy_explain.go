@@ -39,12 +39,12 @@ func (c *policyCommand) explain(ctx context.Context, s *streams, at time.Time) e
 		return usageError{fmt.Errorf("--at: %w", err)}
 	}
 	e := file.Compiled.Explain(request, now)
-	text := fmt.Sprintf("policy %s, version %s\n%s", c.Files[0], file.Compiled.Version(), e)
+	text := fmt.Sprintf("policy %s, version %s\n%s", shownName(c.Files[0]), file.Compiled.Version(), e)
 	if _, err := io.WriteString(s.out, report.Visible(text)); err != nil {
 		return err
 	}
 	if on != nil {
-		return c.stand(ctx, s.out, on, file.Compiled, request, at)
+		return c.stand(ctx, s.out, on, file.Compiled, request, now)
 	}
 	denied := e.List == policy.Denied
 	for _, r := range e.Rules {
@@ -113,7 +113,7 @@ func hasSecret(p *policy.Policy) bool {
 }
 
 // stand shows how the limits of a request stand on a server.
-func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, compiled *policy.Compiled, r policy.Request, at time.Time) (err error) {
+func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, compiled *policy.Compiled, r policy.Request, at algorithm.Instant) (err error) {
 	connection, err := on.connect(ctx, true)
 	if err != nil {
 		return fmt.Errorf("%s: %w", on.shown, err)
@@ -133,7 +133,7 @@ func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, co
 		return err
 	}
 	// Where the server does not answer, that is the answer, whatever a rule says.
-	enforcer, err := policy.NewEnforcer(decider, compiled, &policy.EnforcerOptions{Local: decider, Clock: fixedClock{at}, Sequential: true})
+	enforcer, err := policy.NewEnforcer(decider, compiled, &policy.EnforcerOptions{Local: decider, Clock: &traceClock{at}, Sequential: true})
 	if err != nil {
 		return err
 	}
@@ -146,11 +146,6 @@ func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, co
 	}
 	return showVerdict(w, &verdict)
 }
-
-// fixedClock shows one time.
-type fixedClock struct{ at time.Time }
-
-func (c fixedClock) Now() time.Time { return c.at }
 
 func showVerdict(w io.Writer, v *policy.Verdict) error {
 	var text strings.Builder

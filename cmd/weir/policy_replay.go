@@ -31,6 +31,7 @@ type policyReplay struct {
 	clock   *traceClock
 	sides   []*policySide
 	request map[int]policy.Request // by the index of a key
+	given   map[string]bool        // the attributes that some line has
 }
 
 // policySide is a policy and what it decided. Its fields are those of the JSON report.
@@ -46,6 +47,10 @@ type policySide struct {
 	NewPassed int64       `json:"newly_allowed,omitempty"` // denied by the first policy
 	Rules     []*ruleHits `json:"rules"`
 
+	// Absent are the attributes that the policy uses and no line gave.
+	Absent []string `json:"absent_attributes,omitempty"`
+
+	file     *policy.File
 	enforcer *policy.Enforcer
 	byName   map[string]*ruleHits
 }
@@ -85,13 +90,13 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 	if err := checkStandardInput(slices.Concat(c.Policy, c.Trace)); err != nil {
 		return err
 	}
-	p := &policyReplay{clock: &traceClock{}, request: map[int]policy.Request{}, names: []string{"", "", "ip"}}
+	p := &policyReplay{clock: &traceClock{}, request: map[int]policy.Request{}, given: map[string]bool{}, names: []string{"", "", "ip"}}
 	if err := p.fields(&c.traceFlags, c.Attr); err != nil {
 		return err
 	}
 	flags := []outputFlag{{"--json", c.JSON}}
 	for _, name := range c.Policy {
-		side, err := p.open(ctx, s, name)
+		side, err := p.open(ctx, s, name, flags)
 		if err != nil {
 			return err
 		}
@@ -115,7 +120,7 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 	}
 	shown.end()
 	for _, side := range p.sides {
-		side.finish()
+		side.finish(p.given)
 	}
 	source := c.source(in)
 	source.Key = "the fields of --attr"
@@ -170,8 +175,8 @@ type openSide struct {
 	close func()
 }
 
-func (p *policyReplay) open(ctx context.Context, s *streams, name string) (*openSide, error) {
-	file, err := loadPolicy(ctx, s, name, nil)
+func (p *policyReplay) open(ctx context.Context, s *streams, name string, outputs []outputFlag) (*openSide, error) {
+	file, err := loadPolicy(ctx, s, name, nil, outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +188,7 @@ func (p *policyReplay) open(ctx context.Context, s *streams, name string) (*open
 	if err != nil {
 		return nil, err
 	}
-	side := &policySide{File: name, Version: file.Compiled.Version(), byName: map[string]*ruleHits{}}
+	side := &policySide{File: shownName(name), file: file, Version: file.Compiled.Version(), byName: map[string]*ruleHits{}}
 	// In memory nothing fails, so nobody is asked in place of the store.
 	side.enforcer, err = policy.NewEnforcer(decider, file.Compiled, &policy.EnforcerOptions{Clock: p.clock, Local: decider, Sequential: true})
 	if err != nil {
@@ -204,7 +209,7 @@ func (p *policyReplay) of(e trace.Event) policy.Request {
 	}
 	for i, name := range p.names[2:] {
 		if fields[i+2] != "" {
-			r.Attributes[name] = fields[i+2]
+			r.Attributes[name], p.given[name] = fields[i+2], true
 		}
 	}
 	p.request[e.KeyIndex] = r
@@ -289,7 +294,12 @@ func (side *policySide) add(v *policy.Verdict, newly bool) {
 }
 
 // finish sorts what was counted.
-func (side *policySide) finish() {
+func (side *policySide) finish(given map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(usedAttributes(&side.file.Policy))) {
+		if !given[name] {
+			side.Absent = append(side.Absent, name)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(side.byName)) {
 		hits := side.byName[name]
 		hits.Keys = len(hits.keys)
@@ -303,6 +313,33 @@ func (side *policySide) finish() {
 		hits.Most = hits.Most[:min(len(hits.Most), mostKeys)]
 		side.Rules = append(side.Rules, hits)
 	}
+}
+
+// usedAttributes are the attributes that an answer of a policy may depend on.
+func usedAttributes(p *policy.Policy) map[string]bool {
+	used := map[string]bool{}
+	conditions := func(c policy.Conditions) {
+		for name := range c {
+			used[name] = true
+		}
+	}
+	for _, r := range p.Rules {
+		conditions(r.Match.Attributes)
+		for _, name := range append(slices.Clone(r.Key), r.Colocate, r.Cost.Attribute) {
+			used[name] = true
+		}
+	}
+	for _, s := range p.Subjects {
+		conditions(s.Match)
+	}
+	for _, o := range p.Overrides {
+		conditions(o.Match)
+	}
+	for _, e := range slices.Concat(p.Lists.Deny, p.Lists.Allow) {
+		conditions(e.Match)
+	}
+	delete(used, "") // no Colocate, no Cost.Attribute
+	return used
 }
 
 func (p *policyReplay) writeJSON(w io.Writer, source report.Source) error {
@@ -327,6 +364,9 @@ func (p *policyReplay) writeText(w io.Writer, source report.Source) error {
 		fmt.Fprintf(&text, "\npolicy %s, version %s\n", report.Quoted(side.File), side.Version)
 		fmt.Fprintf(&text, "allowed %d, denied %d, of which %d by a list; %d exempt, %d met no rule\n",
 			side.Allowed, side.Denied, side.Listed, side.Exempt, side.Unmatched)
+		if len(side.Absent) > 0 {
+			fmt.Fprintf(&text, "no line has %s, which the policy uses: --attr NAME=FIELD says which field has it\n", strings.Join(side.Absent, ", "))
+		}
 		if i > 0 {
 			fmt.Fprintf(&text, "beside the first policy: %d newly denied, %d newly allowed\n", side.NewDenied, side.NewPassed)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -146,6 +147,41 @@ func TestReplayOfAPolicyRefusesWrongUsage(t *testing.T) {
 		got := start(c.args...)
 		if got.status != exitUsage || got.out != "" || !strings.Contains(got.err, c.want) {
 			t.Errorf("%q: %+v, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+func TestReplayOfAPolicySaysWhatNoLineHas(t *testing.T) {
+	got := start("replay", "--policy", policyFile(t, replayedPolicy), accessLog(t))
+	if want := "no line has user, which the policy uses: --attr NAME=FIELD"; !strings.Contains(got.out, want) {
+		t.Errorf("no %q in\n%s", want, got.out)
+	}
+	if got := start("replay", "--policy", policyFile(t, replayedPolicy), "--attr", "user=user", accessLog(t)); strings.Contains(got.out, "no line has") {
+		t.Error(got.out)
+	}
+}
+
+func TestReplayOfAPolicyOverwritesNothingThatItReads(t *testing.T) {
+	policy, log := policyFile(t, replayedPolicy), accessLog(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(policy, link); err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, log)
+	for _, out := range []string{policy, link, log} {
+		if got := start("replay", "--policy", policy, "--json", out, log); got.status != exitUsage || !strings.Contains(got.err, "itself: must be another file") {
+			t.Errorf("%s: status %d: %s", out, got.status, got.err)
+		}
+	}
+	if read(t, policy) != replayedPolicy || read(t, log) != before {
+		t.Error("a file that was read was overwritten")
+	}
+}
+
+func TestPolicyCheckCallsStandardInputByOneName(t *testing.T) {
+	for text, status := range map[string]int{replayedPolicy: exitOK, "version: 2\n": exitUsage} {
+		if got := startWith(text, "policy", "check", "-"); got.status != status || !strings.HasPrefix(got.out, "standard input:") || strings.Contains(got.out, "\n-:") {
+			t.Errorf("status %d: %s%s", got.status, got.out, got.err)
 		}
 	}
 }

@@ -20,9 +20,8 @@ type source struct {
 
 // openSource opens a trace: a file, or - for standard input.
 func openSource(ctx context.Context, name string, in io.Reader) (*source, error) {
-	src := &source{name: name}
+	src := &source{name: shownName(name)}
 	if name == "-" {
-		src.name = "standard input"
 		src.file, _ = in.(*os.File)
 	} else {
 		file, err := openPatiently(ctx, name)

@@ -39,7 +39,7 @@ type rule struct {
 var rules = []rule{
 	{"algorithm", []string{"internal/exact"}, nil, "a limit is a pure function: it stands on arithmetic alone"},
 	{"store/memory", []string{"algorithm", "store"}, nil, "a user of the memory store must not get a network client with it"},
-	{"store/script", []string{"algorithm", "store", "store/script", "internal/batch", "internal/deadline", "internal/exact", "internal/nilcheck"}, nil, "a store on a server takes any client library: it knows none"},
+	{"store/script", []string{"algorithm", "store", "store/script", "internal/batch", "internal/deadline", "internal/document/size", "internal/exact", "internal/nilcheck"}, nil, "a store on a server takes any client library: it knows none"},
 	{"store/redis", []string{"store", "store/script", "internal/nilcheck"}, []string{"github.com/redis/go-redis"},
 		"go-redis stays where its users asked for it"},
 	{"store/valkey", []string{"store", "store/script", "internal/deadline", "internal/nilcheck"}, []string{"github.com/valkey-io/valkey-go"},
@@ -54,7 +54,7 @@ var rules = []rule{
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
-	{"internal/document", nil, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
+	{"internal/document", []string{"internal/document"}, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
 	{"internal/waits", []string{"internal/exact"}, nil, "a simulation and a replay count waits the same way"},
 	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
 	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
@@ -79,7 +79,7 @@ var rules = []rule{
 			// The pictures of a simulation in a file of dots.
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	// What changes a file is noticed through the operating system, differently on each.
-	{"policy/watch", []string{"policy"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
+	{"policy/watch", []string{"policy", "internal/document/size"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
 	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},

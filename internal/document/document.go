@@ -16,6 +16,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/weirgo/weir/internal/document/size"
 )
 
 // Kind is what a node is.
@@ -68,7 +70,7 @@ func (e *Error) Error() string {
 // Bounds of a text: far more than people write, and little enough that no text costs
 // more than seconds.
 const (
-	MaxBytes = 4 << 20
+	MaxBytes = size.MaxDocument
 	maxDepth = 100     // of lists and mappings in each other
 	maxNodes = 500_000 // after aliases were followed
 	maxWords = 500_000 // tokens
@@ -92,6 +94,9 @@ func Parse(text []byte) (*Node, []*Error) {
 		return nil, []*Error{err}
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if i := slices.IndexFunc(tokens, func(t *token.Token) bool { return t.Type == token.TagType }); err != nil && i >= 0 {
+		return nil, fatal(placeOf(tokens[i]), tagRefused) // in brackets a tag takes what closes them
+	}
 	if wrong := yaml.Error(nil); errors.As(err, &wrong) && wrong.GetToken() != nil {
 		return nil, fatal(placeOf(wrong.GetToken()), "%s", wrong.GetMessage())
 	} else if err != nil {
@@ -108,6 +113,9 @@ func Parse(text []byte) (*Node, []*Error) {
 	}
 	return root, b.errs
 }
+
+// tagRefused does not show the tag: it may be a value that is meant to be excluded.
+const tagRefused = "a value that begins with ! is a YAML tag, which is not allowed: write a text in quotes, such as \"!name\""
 
 func fatal(p Place, format string, args ...any) []*Error {
 	return []*Error{{p, fmt.Sprintf(format, args...)}}
@@ -185,7 +193,7 @@ func (b *builder) node(n ast.Node, depth int) *Node {
 	case *ast.AliasNode:
 		return b.alias(n, depth)
 	case *ast.TagNode:
-		b.refuse(n.GetToken(), "the tag %s is not allowed", n.GetToken().Value)
+		b.refuse(n.GetToken(), tagRefused)
 	case *ast.SequenceNode:
 		made.Kind = List
 		for _, item := range n.Values {

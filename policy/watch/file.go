@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-)
 
-// maxFile is more than policy.Parse reads: it says what is too large.
-const maxFile = 5 << 20
+	"github.com/weirgo/weir/internal/document/size"
+)
 
 // settle is how long a file must not have changed before it is read: a file that is
 // written in place is half a policy in between, and half a policy can be a valid one.
@@ -59,16 +58,23 @@ func unsettled(modified, now time.Time) time.Duration {
 
 // readOnce reads a file, and says what it was after that.
 func readOnce(name string) ([]byte, os.FileInfo, error) {
+	about, err := os.Stat(name) // before it is opened: a pipe would wait for somebody who writes
+	if err != nil {
+		return nil, nil, err
+	}
+	if !about.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("watch: %s is no regular file: must be one", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() // nothing was written
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	defer f.Close()                                                // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, size.MaxDocument+1)) // more than policy.Parse takes: it says so
 	if err != nil {
 		return nil, nil, err
 	}
-	about, err := f.Stat()
+	about, err = f.Stat()
 	return text, about, err
 }
 

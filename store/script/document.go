@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weirgo/weir/internal/document/size"
 	"github.com/weirgo/weir/store"
 )
 
@@ -28,9 +29,6 @@ type Document struct {
 	store *Store
 	key   string
 }
-
-// maxDocument is the most bytes of a document.
-const maxDocument = 4 << 20
 
 // Document returns the document of a name: 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'. It
 // sends nothing. The document lies at Options.Prefix + "document:" + name, and its
@@ -77,8 +75,8 @@ func (d *Document) Read(ctx context.Context) (text []byte, revision int64, err e
 // notifies the readers, who find the text without it a little later.
 func (d *Document) Write(ctx context.Context, text []byte, revision int64) (next int64, err error) {
 	switch {
-	case len(text) > maxDocument:
-		return 0, &store.InputError{Op: -1, Field: "text", Value: fmt.Sprintf("of %d bytes", len(text)), Allowed: fmt.Sprintf("at most %d bytes", maxDocument)}
+	case len(text) > size.MaxDocument:
+		return 0, &store.InputError{Op: -1, Field: "text", Value: fmt.Sprintf("of %d bytes", len(text)), Allowed: fmt.Sprintf("at most %d bytes", size.MaxDocument)}
 	case revision < 0 || revision >= 1<<53:
 		return 0, &store.InputError{Op: -1, Field: "revision", Value: strconv.FormatInt(revision, 10), Allowed: "0 to 2^53 - 1"}
 	}

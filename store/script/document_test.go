@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirgo/weir/internal/document/size"
 	"github.com/weirgo/weir/store"
 )
 
@@ -87,7 +88,7 @@ func TestDocumentRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	if _, err := d.Write(ctx, make([]byte, maxDocument+1), 0); !errors.Is(err, store.ErrInvalid) {
+	if _, err := d.Write(ctx, make([]byte, size.MaxDocument+1), 0); !errors.Is(err, store.ErrInvalid) {
 		t.Error(err)
 	}
 	for _, revision := range []int64{-1, 1 << 53} {
