@@ -50,7 +50,7 @@ var luaStrings = map[string]string{
 
 // luaFormats make text of numbers without cutting them: %.0f of any whole number, and
 // %d of those below 2^31, which stand behind a condition that says so.
-var luaFormats = regexp.MustCompile(`^([ +:]?%\.0f ?)+$|^%d%08d( %d){2,3}$`)
+var luaFormats = regexp.MustCompile(`^([ +:]?%\.0f ?)+$|^%d%08d( %d){0,3}$`)
 
 // luaTables are tables of nothing but strings: table.concat cuts digits as .. does.
 var luaTables = map[string]string{

@@ -16,9 +16,12 @@ local call = redis.call
 local try = redis.pcall
 local floor = math.floor
 
--- text writes a whole number: tostring and .. cut it to 14 digits.
+-- text writes a whole number >= 0: tostring and .. cut it to 14 digits. A large one is written
+-- in halves: %d takes two thirds of the time of %.0f, and is exact below 2^31 where a long has
+-- 32 bits too.
 local function text(x)
-  return string.format('%.0f', x)
+  if x < 100000000 then return string.format('%.0f', x) end
+  return string.format('%d%08d', math.floor(x / 100000000), x % 100000000)
 end
 
 -- number reads what text writes of a whole number >= 0; nil for the rest.

@@ -8,9 +8,12 @@
 -- Go     Store.Check in check.go
 local floor = math.floor
 
--- text writes a whole number: tostring and .. cut it to 14 digits.
+-- text writes a whole number >= 0: tostring and .. cut it to 14 digits. A large one is written
+-- in halves: %d takes two thirds of the time of %.0f, and is exact below 2^31 where a long has
+-- 32 bits too.
 local function text(x)
-  return string.format('%.0f', x)
+  if x < 100000000 then return string.format('%.0f', x) end
+  return string.format('%d%08d', math.floor(x / 100000000), x % 100000000)
 end
 
 -- number reads what text writes of a whole number >= 0; nil for the rest.
@@ -49,6 +52,8 @@ local function muldiv(a, b, m)
 end
 
 if text(1790000000123456) ~= '1790000000123456' or text(2147483647) ~= '2147483647'
+  or text(0) ~= '0' or text(99999999) ~= '99999999' or text(100000000) ~= '100000000'
+  or text(100000001) ~= '100000001' or text(9007199254740991) ~= '9007199254740991'
   or text(2147483648) ~= '2147483648' or number('9007199254740991') ~= 9007199254740991
   or number('9007199254740992') or number('01') or number('1e3') or 9007199254740992 + 1 ~= 9007199254740992
   or floor(-5 / 3) ~= -2 then
