@@ -131,6 +131,15 @@ func TestVerifyTurnsPanicsIntoFailures(t *testing.T) {
 	}
 }
 
+// panickingStore panics in each step, with an ID and without.
+type panickingStore struct{ *onceStore }
+
+func (s *panickingStore) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+	return panicking(ctx, ops)
+}
+
+func (s *panickingStore) Features() store.Features { return store.Features{Owner: s, Once: s.once} }
+
 // A panic under concurrent callers fails the check that made the call, and says where.
 func TestPanicUnderConcurrentCallersFailsTheirCheck(t *testing.T) {
 	concurrent := 0
@@ -140,7 +149,9 @@ func TestPanicUnderConcurrentCallersFailsTheirCheck(t *testing.T) {
 		}
 		concurrent++
 		err := c.Verify(func(clk clock.Clock) store.Store {
-			return &faultyStore{plainStore: newPlainStore(clk), apply: panicking}
+			s := newOnceStore(clk)
+			s.apply = panicking
+			return &panickingStore{s}
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), c.Name) {
 			t.Errorf("%s: got %v", c.Name, err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -244,26 +243,19 @@ func onceConcurrent(w *world.World) {
 			at        algorithm.Instant
 			outcome   algorithm.Outcome
 			committed bool
-			err       error
 		}
 		for round := range w.Often(4, 2) {
 			answers := make([]answer, callers)
 			id := once(fmt.Sprint("id ", i, round))
-			var all sync.WaitGroup
-			start := make(chan struct{})
-			for n := range answers {
-				all.Go(func() {
-					ops := []store.Op{world.Op(s, 1)}
-					<-start
-					a := &answers[n]
-					a.at, a.committed, a.err = w.CallOnce(id, ops)
-					a.outcome = ops[0].Outcome
-				})
-			}
-			close(start)
-			all.Wait()
-			w.Observe(answers[0].at, answers[0].err)
-			w.NoError("Once", answers[0].err)
+			call := store.FeaturesOf(w.Store).Once
+			w.Concurrently(callers, func(n int) (err error) {
+				ops := []store.Op{world.Op(s, 1)}
+				a := &answers[n]
+				a.at, a.committed, err = call(background, id, ops)
+				a.outcome = ops[0].Outcome
+				return err
+			})
+			w.Observe(answers[0].at, nil)
 			for _, a := range answers {
 				if a != answers[0] || !a.committed {
 					w.Wrong(fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", answers[0]), "the answers to concurrent callers with one ID differ")
