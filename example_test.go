@@ -398,3 +398,76 @@ func ExampleLimit_Charge() {
 	// allowed: true
 	// requests: 10 tokens: 30
 }
+
+// An estimate is taken now, and replaced with the actual cost when it is known.
+func ExampleLimiter_Reserve() {
+	states := weir.Must(memorystore.New(nil))
+	defer states.Close()
+	tokens := weir.Must(weir.New(states, weir.Must(weir.ParseLimit("tokens", "gcra:1000/24h")), nil))
+	ctx := context.Background()
+
+	r, err := tokens.Reserve(ctx, "user:7", 400)
+	if err != nil || !r.Allowed() {
+		log.Fatal(err)
+	}
+	defer r.Cancel(ctx) // does nothing after Settle
+	s, err := r.Settle(ctx, 150)
+	fmt.Println(s.Charged, s.Decisions[0].Remaining, err)
+	// Output: [150] 850 <nil>
+}
+
+// The Reservation goes to another process, which knows the end of the request.
+func ExampleLimiter_Resume() {
+	states := weir.Must(memorystore.New(nil))
+	defer states.Close()
+	tokens := weir.Must(weir.New(states, weir.Must(weir.ParseLimit("tokens", "gcra:1000/24h")), nil))
+	ctx := context.Background()
+
+	text, err := weir.Must(tokens.Reserve(ctx, "user:7", 400)).MarshalText()
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := tokens.Resume(text) // there
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := r.Settle(ctx, 150)
+	fmt.Println(s.Charged, err)
+	_, err = r.Settle(ctx, 160)
+	fmt.Println(err)
+	// Output:
+	// [150] <nil>
+	// weir: the reservation is settled
+}
+
+// A request with an ID counts once, however often it is made.
+func ExampleLimiter_AllowOnce() {
+	states := weir.Must(memorystore.New(nil))
+	defer states.Close()
+	api := weir.Must(weir.New(states, weir.Must(weir.ParseLimit("api", "gcra:10/24h")), nil))
+	for range 3 {
+		d, err := api.AllowOnce(context.Background(), "user:7", 1, "request-17")
+		fmt.Println(d.Allowed, d.Remaining, err)
+	}
+	// Output:
+	// true 9 <nil>
+	// true 9 <nil>
+	// true 9 <nil>
+}
+
+// Where a reply was lost, the same Take is asked for again, and counts once.
+func ExampleResolve() {
+	states := weir.Must(memorystore.New(nil))
+	defer states.Close()
+	limits := weir.Must(weir.NewMultiLimiter(states, nil))
+	user := weir.Must(weir.ParseLimit("user", "gcra:10/24h"))
+
+	asks := weir.Once(weir.NewID(), user.For("user:7"))
+	var r weir.Result
+	err := weir.Resolve(context.Background(), func(ctx context.Context) (err error) {
+		r, err = limits.Take(ctx, asks...)
+		return err
+	})
+	fmt.Println(r.Allowed, err)
+	// Output: true <nil>
+}

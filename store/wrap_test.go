@@ -362,3 +362,37 @@ func TestSlotIDTellsSlotsApart(t *testing.T) {
 		}
 	}
 }
+
+// TestStepsWithAnIDPassTheirHook: a decorator that answers for Apply and knows nothing of IDs
+// does not have them.
+func TestStepsWithAnIDPassTheirHook(t *testing.T) {
+	ctx, ops := context.Background(), opsFor("a")
+	apply := func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
+		return next(ctx, ops)
+	}
+	seen := 0
+	once := func(ctx context.Context, o store.Once, ops []store.Op, next store.OnceFunc) (algorithm.Instant, bool, error) {
+		seen++
+		return next(ctx, o, ops)
+	}
+	if store.FeaturesOf(store.Wrap(newMemory(t), store.Hooks{Apply: apply})).Once != nil {
+		t.Error("a decorator of Apply alone has Once")
+	}
+	if store.FeaturesOf(store.Wrap(struct{ store.Store }{newMemory(t)}, store.Hooks{Once: once})).Once != nil {
+		t.Error("a decorator of a store without IDs has Once")
+	}
+	for name, h := range map[string]store.Hooks{"no hooks": {}, "both": {Apply: apply, Once: once}, "once alone": {Once: once}} {
+		s, before := store.Wrap(newMemory(t), h), seen
+		for range 2 {
+			if _, committed, err := store.FeaturesOf(s).Once(ctx, store.Once{ID: "x", TTL: time.Minute}, ops); err != nil || !committed || ops[0].Outcome.Remaining != 4 {
+				t.Errorf("%s: %v, %v, %+v", name, committed, err, ops[0].Outcome)
+			}
+		}
+		if _, _, err := store.FeaturesOf(s).Once(ctx, store.Once{TTL: time.Minute}, ops); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: without an ID: %v", name, err)
+		}
+		if h.Once != nil && seen != before+2 {
+			t.Errorf("%s: the hook has seen %d calls", name, seen-before)
+		}
+	}
+}
