@@ -97,25 +97,18 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Fields: f.fields, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
 	})
-	if option := trace.OptionError(""); errors.As(err, &option) {
-		text := flagOf(option)
-		if len(f.fields) > 0 {
-			text = strings.Replace(text, "--key: ", "--attr: ", 1)
+	if option := (*trace.OptionError)(nil); errors.As(err, &option) {
+		flag := "--" + strings.ReplaceAll(option.Option, " ", "-")
+		if len(f.fields) > 0 && flag == "--key" {
+			flag = "--attr"
 		}
-		err = usageError{errors.New(text)}
+		err = usageError{errors.New(flag + ": " + option.Problem)}
 	}
 	if err != nil {
 		files.stop()
 		return nil, err
 	}
 	return &input{files, reader, trace.NewAhead(reader), f.Key, on}, nil
-}
-
-// flagOf returns the text of an OptionError with the flag in front instead of
-// the option: "trace: time column: …" is about --time-column.
-func flagOf(err trace.OptionError) string {
-	option, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trace: "), ": ")
-	return "--" + strings.ReplaceAll(option, " ", "-") + ": " + rest
 }
 
 // Close ends the reading and removes what it left on the disk.

@@ -185,3 +185,14 @@ func TestPolicyCheckCallsStandardInputByOneName(t *testing.T) {
 		}
 	}
 }
+
+// A column that a CSV log does not have is an error that names --attr, however many attributes there are.
+func TestAnAttributeOfAMissingColumnIsSaid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "policy.yaml", "version: 1\nrules:\n  - {id: r, key: [user], limit: \"gcra:10/1m\"}\n")
+	write(t, "log.csv", "time,user\n1.5,ada\n")
+	got := start("replay", "--policy", "policy.yaml", "--time-column", "time", "--attr", "user=user", "--attr", "a=user", "--attr", "b=time", "--attr", "org=org", "log.csv")
+	if want := `--attr: the header has no "org": it has "time", "user"`; got.status != exitUsage || !strings.Contains(got.err, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+}

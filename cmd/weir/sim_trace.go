@@ -41,8 +41,8 @@ func openRecording(ctx context.Context, files fs.FS, p scenario.Process) (sim.Re
 		Format: p.Format, LogFormat: p.LogFormat, Envelope: p.Envelope, Key: p.Key, Sort: true,
 		TimeColumn: p.TimeColumn, TimeUnit: p.TimeUnit, CostColumn: p.CostColumn,
 	})
-	if option := trace.OptionError(""); errors.As(err, &option) {
-		err = optionAsField(option)
+	if option := (*trace.OptionError)(nil); errors.As(err, &option) {
+		err = &scenario.Error{Path: strings.ReplaceAll(option.Option, " ", "_"), Cause: errors.New(option.Problem)}
 	} else if err != nil {
 		err = &scenario.Error{Path: "file", Cause: fmt.Errorf("%s: %w", p.File, err)}
 	}
@@ -51,13 +51,6 @@ func openRecording(ctx context.Context, files fs.FS, p scenario.Process) (sim.Re
 		return nil, err
 	}
 	return &recording{file, reader}, nil
-}
-
-// optionAsField names the field of a scenario where an error names an option:
-// "trace: time column: …" is about time_column.
-func optionAsField(err error) error {
-	option, rest, _ := strings.Cut(strings.TrimPrefix(err.Error(), "trace: "), ": ")
-	return &scenario.Error{Path: strings.ReplaceAll(option, " ", "_"), Cause: errors.New(rest)}
 }
 
 // Next implements sim.Recording. The first reads all of the file.

@@ -27,7 +27,7 @@ type verifyCommand struct {
 	Checks      *int    `xor:"depth" placeholder:"N" help:"How many random histories are tried; those of concurrent callers follow (default 100)."`
 	Seed        *uint64 `placeholder:"N" help:"Try the same random histories again (default: others each time)."`
 	ServerClock bool    `help:"On a server: let it tell the time, as in production. What moves the clock is then skipped."`
-	Share       int     `default:"128" placeholder:"N" help:"On a server: how many decisions may travel in one call (default 128); 1 is one."`
+	Share       int     `default:"128" placeholder:"N" help:"On a server: how many decisions may share one call (default 128); 1 is one."`
 	Prefix      *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with, before something random (default weir-verify:)."`
 	JSON        string  `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
 }
@@ -75,14 +75,14 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, subject.Close()) }()
 	about.Depth, about.Seed = c.depth(), c.seed()
-	summary, err := create(c.JSON, s) // now, so that no long run is for nothing
+	flags := []outputFlag{{"--json", c.JSON}}
+	files, err := openOutputs(s, flags)
 	if err != nil {
-		return fmt.Errorf("--json: %w", err)
+		return err
 	}
-	defer summary.Close()
-
-	text := s.out
-	if c.JSON == "-" {
+	defer files.abandon()
+	text := textOutput(s, flags)
+	if text == nil {
 		text = io.Discard
 	}
 	r := &verifyReport{about: *about}
@@ -92,10 +92,8 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err := r.writeEnd(text); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if summary.wanted() {
-		if err := errors.Join(r.WriteJSON(summary), summary.Close()); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
+	if err := files.finish("--json", r.WriteJSON); err != nil {
+		return err
 	}
 	return r.verdict()
 }

@@ -4,7 +4,7 @@ import "sync"
 
 const (
 	batchEvents = 512
-	batches     = 3 // one with the consumer, one ready, one being filled
+	batches     = 2 // that wait: one more is with the consumer, and one is being filled
 )
 
 // Ahead reads a trace in a goroutine of its own, a little ahead of its consumer, so that reading and deciding take the
@@ -13,11 +13,9 @@ const (
 type Ahead struct {
 	reader *Reader
 	full   chan batch
-	free   chan []Event
 	stop   chan struct{}
 	done   sync.WaitGroup
-	batch  batch
-	taken  int // events of batch.events that were returned
+	batch  batch // without the events that were returned
 }
 
 // batch is a number of events, and how the trace ended after them, or nil.
@@ -29,33 +27,21 @@ type batch struct {
 // NewAhead starts to read. The reader belongs to it until Next has returned an error or Close was called: only then may the other
 // methods of the reader be called again. BytesRead may be called at any time.
 func NewAhead(r *Reader) *Ahead {
-	a := &Ahead{
-		reader: r,
-		full:   make(chan batch, batches),
-		free:   make(chan []Event, batches),
-		stop:   make(chan struct{}),
-	}
-	for range batches {
-		a.free <- make([]Event, 0, batchEvents)
-	}
+	a := &Ahead{reader: r, full: make(chan batch, batches), stop: make(chan struct{})}
 	a.done.Go(a.fill)
 	return a
 }
 
 // Next returns what Reader.Next would.
-func (a *Ahead) Next() (Event, error) {
-	for a.taken == len(a.batch.events) {
+func (a *Ahead) Next() (e Event, err error) {
+	for len(a.batch.events) == 0 {
 		if a.batch.err != nil {
 			return Event{}, a.batch.err
 		}
-		if a.batch.events != nil {
-			a.free <- a.batch.events[:0] // never blocks: there are no more batches than room
-		}
 		a.batch = <-a.full
-		a.taken = 0
 	}
-	a.taken++
-	return a.batch.events[a.taken-1], nil
+	e, a.batch.events = a.batch.events[0], a.batch.events[1:]
+	return e, nil
 }
 
 // Close stops the goroutine and closes the reader, as Reader.Close does. It waits for a read of the input that is under way. It
@@ -67,29 +53,28 @@ func (a *Ahead) Close() error {
 		close(a.stop)
 	}
 	a.done.Wait()
-	if a.batch.err == nil || a.taken < len(a.batch.events) {
-		a.batch, a.taken = batch{err: errClosed}, 0
+	if a.batch.err == nil || len(a.batch.events) > 0 {
+		a.batch = batch{err: errClosed}
 	}
 	return a.reader.Close()
 }
 
 func (a *Ahead) fill() {
 	for {
-		var b batch
-		select {
-		case <-a.stop:
-			return
-		case b.events = <-a.free:
-		}
-		for b.err == nil && len(b.events) < cap(b.events) {
+		b := batch{events: make([]Event, 0, batchEvents)}
+		for b.err == nil && len(b.events) < batchEvents {
 			var e Event
 			if e, b.err = a.reader.Next(); b.err == nil {
 				b.events = append(b.events, e)
 			}
 		}
-		a.full <- b // never blocks; after an error the reader is not touched again
-		if b.err != nil {
+		select {
+		case <-a.stop:
 			return
+		case a.full <- b:
+		}
+		if b.err != nil {
+			return // the reader is not touched again
 		}
 	}
 }

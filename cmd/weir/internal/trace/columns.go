@@ -170,11 +170,11 @@ func (c *csvRows) header(record []byte) error {
 		place := slices.Index(names, name)
 		switch {
 		case name == "":
-			return optionError("%s: must be named: the header has %s", option, listColumns(names))
+			return optionError(option, "must be named: the header has %s", listColumns(names))
 		case place < 0:
-			return optionError("%s: the header has no %q: it has %s", option, name, listColumns(names))
+			return optionError(option, "the header has no %q: it has %s", name, listColumns(names))
 		case slices.Contains(names[place+1:], name):
-			return optionError("%s: the header has %q twice: it has %s", option, name, listColumns(names))
+			return optionError(option, "the header has %q twice: it has %s", name, listColumns(names))
 		}
 		c.places[i] = place
 	}

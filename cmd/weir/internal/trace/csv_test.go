@@ -162,7 +162,7 @@ func TestCSVColumnsThatDoNotFitTheHeader(t *testing.T) {
 		"cost of clf":          {common, Options{Format: "clf", CostColumn: "bytes"}, `cost column: clf has no columns`},
 		"unit of alb":          {albLine, Options{Format: "alb", TimeUnit: "s"}, `time unit: alb has no columns`},
 	} {
-		var option OptionError
+		var option *OptionError
 		_, err := Open(strings.NewReader(c.text), &c.opts)
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
@@ -178,7 +178,7 @@ func TestCSVHeaderThatCannotBeReadIsAnError(t *testing.T) {
 		"quote inside":     "time,k\"ey\n1,a\n",
 		"too long":         strings.Repeat("x", MaxLine+1) + "\n1,a\n",
 	} {
-		var option OptionError
+		var option *OptionError
 		if _, err := Open(strings.NewReader(text), &Options{TimeColumn: "time"}); err == nil || errors.As(err, &option) ||
 			!strings.Contains(err.Error(), "trace: csv: the header cannot be read: ") {
 			t.Errorf("%s: %v", name, err)

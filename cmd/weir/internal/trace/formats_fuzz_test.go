@@ -169,7 +169,7 @@ func FuzzLogFormat(f *testing.F) {
 			return // which asks for none
 		}
 		r, err := Open(strings.NewReader(line), &Options{LogFormat: template, Key: KeyHost})
-		if option := OptionError(""); errors.As(err, &option) || err != nil && strings.Contains(err.Error(), "the input is") {
+		if option := (*OptionError)(nil); errors.As(err, &option) || err != nil && strings.Contains(err.Error(), "the input is") {
 			return
 		}
 		for err == nil {
@@ -211,6 +211,36 @@ func FuzzTrace(f *testing.F) {
 		}
 		if c := r.Counts(); c.Lines != c.Events+c.Bad+c.Skipped+c.Headers {
 			t.Fatalf("%q: %+v", text, c)
+		}
+	})
+}
+
+// FuzzFields reads any input for any fields, as attributes of policies are read.
+func FuzzFields(f *testing.F) {
+	for _, text := range usual {
+		f.Add([]byte(text), "method path host user-agent user", "")
+	}
+	f.Add([]byte("time,user,org\n1.5,ada,acme\n"), "method path host user org user time", "time")
+	f.Fuzz(func(t *testing.T, text []byte, names, column string) {
+		wanted := strings.Split(names, " ")
+		r, err := Open(bytes.NewReader(text), &Options{Fields: wanted, TimeColumn: column})
+		if err != nil {
+			return
+		}
+		for {
+			e, err := r.Next()
+			if err != nil {
+				break
+			}
+			got := SplitFields(e.Key)
+			if len(got) != len(wanted) {
+				t.Fatalf("%q: %q are the fields %q", text, got, wanted)
+			}
+			for i, name := range wanted {
+				if _, has := r.parser.cutter.(*csvRows); name == KeyHost && !has && r.parser.format.hosts != nil && got[i] != "" {
+					checkHost(t, text, []byte(got[i]))
+				}
+			}
 		}
 	})
 }

@@ -66,7 +66,7 @@ func logFormat(o *Options) (*format, error) {
 	f.cutter = func(*Options) cutter { return newLayout(template, l.layoutOptions) }
 	for i := 1; i < len(l.fields); i++ {
 		if l.fields[i].before == "" {
-			return nil, optionError("log format: nothing stands between %s and %s, so that one cannot be told from the other", l.fields[i-1].name, l.fields[i].name)
+			return nil, optionError("log format", "nothing stands between %s and %s, so that one cannot be told from the other", l.fields[i-1].name, l.fields[i].name)
 		}
 	}
 	for _, t := range timeFields {
@@ -78,7 +78,7 @@ func logFormat(o *Options) (*format, error) {
 		}
 	}
 	if f.time == "" {
-		return nil, optionError("log format: there is no time: must have one of $msec, $time_iso8601, $time_local, %%t, %%START_TIME%%")
+		return nil, optionError("log format", "there is no time: must have one of $msec, $time_iso8601, $time_local, %%t, %%START_TIME%%")
 	}
 	f.hosts = hostFields
 	if isEnvoy {
@@ -99,7 +99,7 @@ func logFormat(o *Options) (*format, error) {
 		f.anyKey = l.fields[0].name
 	}
 	if len(f.hosts) == 0 && (o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath) {
-		return nil, optionError("key: the log format has no $remote_addr, %%h, %%a or %%REQ(X-FORWARDED-FOR)%%: must name a field: %s", strings.Join(l.names(), ", "))
+		return nil, optionError("key", "the log format has no $remote_addr, %%h, %%a or %%REQ(X-FORWARDED-FOR)%%: must name a field: %s", strings.Join(l.names(), ", "))
 	}
 	return f, nil
 }
@@ -119,7 +119,7 @@ func fromApache(text string) (template string, err error) {
 			return "%"
 		case letter == "t", argument == "", !fieldName.MatchString(strings.Trim(argument, "{}")):
 			if err == nil {
-				err = optionError("log format: %s is not known", directive)
+				err = optionError("log format", "%s is not known", directive)
 			}
 			return ""
 		}
@@ -159,7 +159,7 @@ func fromEnvoy(text string) (template string, err error) {
 		case is:
 			return "${" + known + "}"
 		case parts[1] == "START_TIME":
-			err = optionError("log format: %s is not known", operator)
+			err = optionError("log format", "%s is not known", operator)
 			return ""
 		case parts[1] == "REQ":
 			return "${" + strings.ToLower(argument) + "}"

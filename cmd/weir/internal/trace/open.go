@@ -61,7 +61,7 @@ func (r *Reader) open(o *Options) error {
 	}
 	r.format, r.envelope = found.format, found.envelope
 	if option := o.columnOption(); option != "" && r.format.name != csvName {
-		return optionError("%s: %s has no columns to choose: must be left out", option, r.format.name)
+		return optionError(option, "%s has no columns to choose: must be left out", r.format.name)
 	}
 	if r.parser, err = newParser(r.format, o); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (r *Reader) open(o *Options) error {
 func (o *Options) candidates() ([]*format, error) {
 	if o.LogFormat != "" {
 		if o.Format != "" && o.Format != auto {
-			return nil, optionError("log format: must be left out with the format %s", o.Format)
+			return nil, optionError("log format", "must be left out with the format %s", o.Format)
 		}
 		f, err := logFormat(o)
 		return []*format{f}, err
@@ -96,7 +96,7 @@ func (o *Options) candidates() ([]*format, error) {
 		}
 	}
 	if all == nil {
-		return nil, optionError("format: %q is not one of %s", name, strings.Join(Formats(), ", "))
+		return nil, optionError("format", "%q is not one of %s", name, strings.Join(Formats(), ", "))
 	}
 	return all, nil
 }

@@ -68,7 +68,7 @@ func TestUnknownFormatIsAnErrorThatHelps(t *testing.T) {
 		"line that never ends": strings.Repeat("x", 2*MaxLine),
 		"bad for a mebibyte":   strings.Repeat("bad line\n", MaxLine/8),
 	} {
-		var option OptionError
+		var option *OptionError
 		if _, err := Open(strings.NewReader(text), nil); err == nil || errors.As(err, &option) || !strings.Contains(err.Error(), "must be named") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -141,7 +141,7 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 		"negative run":         {jsonLine, Options{RunEvents: -1}, "run events: -1"},
 		"huge run":             {jsonLine, Options{RunEvents: maxRun + 1}, "run events: 1073741825"},
 	} {
-		var option OptionError
+		var option *OptionError
 		if _, err := Open(strings.NewReader(c.text), &c.opts); !errors.As(err, &option) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

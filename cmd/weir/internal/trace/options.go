@@ -54,11 +54,11 @@ const (
 	maxRun     = 1 << 30
 )
 
-// OptionError is the error of Open, as text, where an option has no such value, or one that does not fit the format or the header.
+// OptionError is the error of Open where an option has no such value, or one that does not fit the format or the header.
 // Everything else that Open may return is about the input.
-type OptionError string
+type OptionError struct{ Option, Problem string } // the option in words, such as "time column"
 
-func (e OptionError) Error() string { return string(e) }
+func (e *OptionError) Error() string { return "trace: " + e.Option + ": " + e.Problem }
 
 // InputError is an error of Open or Next about what an input holds, and not about the reading of it.
 type InputError struct{ err error }
@@ -70,23 +70,23 @@ func (e *InputError) Unwrap() error { return e.err }
 
 func inputError(text string, args ...any) error { return &InputError{fmt.Errorf(text, args...)} }
 
-func optionError(text string, args ...any) error {
-	return OptionError("trace: " + fmt.Errorf(text, args...).Error())
+func optionError(option, text string, args ...any) error {
+	return &OptionError{option, fmt.Errorf(text, args...).Error()}
 }
 
 // check refuses what is wrong in any format, and puts defaults in.
 func (o *Options) check() error {
 	if o.RunEvents < 0 || o.RunEvents > maxRun {
-		return optionError("run events: %d is not in 0 to %d", o.RunEvents, maxRun)
+		return optionError("run events", "%d is not in 0 to %d", o.RunEvents, maxRun)
 	}
 	if _, ok := timeUnits[o.TimeUnit]; !ok {
-		return optionError("time unit: %q is not one of s, ms, us, ns", o.TimeUnit)
+		return optionError("time unit", "%q is not one of s, ms, us, ns", o.TimeUnit)
 	}
 	if o.RunEvents == 0 {
 		o.RunEvents = defaultRun
 	}
 	if o.Envelope != "" && !slices.Contains(Envelopes(), o.Envelope) {
-		return optionError("envelope: %q is not one of %s", o.Envelope, strings.Join(Envelopes(), ", "))
+		return optionError("envelope", "%q is not one of %s", o.Envelope, strings.Join(Envelopes(), ", "))
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func newParser(f *format, o *Options) (*parser, error) {
 		p.wantKey(o)
 	}
 	if err := p.cutter.want(p.names); err != nil {
-		return nil, optionError("key: a %s trace has %w", f.name, err)
+		return nil, optionError("key", "a %s trace has %w", f.name, err)
 	}
 	return p, nil
 }

@@ -20,7 +20,7 @@ var methodFields = map[string]string{
 // wantFields makes the key of a line from several fields; see Options.Fields.
 func (p *parser) wantFields(o *Options) error {
 	if len(o.Fields) > maxFields/2 {
-		return optionError("fields: %d of them: must be at most %d", len(o.Fields), maxFields/2)
+		return optionError("fields", "%d of them: must be at most %d", len(o.Fields), maxFields/2)
 	}
 	f := p.format
 	for _, name := range o.Fields {
@@ -47,7 +47,7 @@ func (p *parser) wantFields(o *Options) error {
 			p.wantPart(nil, name)
 		}
 		if len(p.names) > maxFields {
-			return optionError("fields: a line has at most %d of them that are wanted", maxFields)
+			return optionError("fields", "a line has at most %d of them that are wanted", maxFields)
 		}
 	}
 	p.record = true
