@@ -95,7 +95,7 @@ func (d *Decision) setDegraded(o algorithm.Outcome, at algorithm.Instant, cause,
 	return nil
 }
 
-// Result is the answer of several limits asked at once.
+// Result is the answer of several limits that are asked together.
 type Result struct {
 	// Allowed reports whether every limit admitted its cost. Only then was
 	// anything charged.

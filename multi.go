@@ -9,7 +9,7 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// MultiLimiter asks several limits at once, all or nothing: a request that has to
+// MultiLimiter asks several limits together, all or nothing: a request that has to
 // pass a limit for its address, one for its user and one for its organisation is
 // charged to all three or to none. Which verb to use:
 //

@@ -130,7 +130,7 @@ type Request struct {
 type Outcome struct {
 	// Allowed says whether the cost was admitted.
 	Allowed bool
-	// Limit is the capacity: the largest cost a fresh key admits at once.
+	// Limit is the capacity: the largest cost a fresh key admits in one instant.
 	Limit int64
 	// Remaining is the largest cost that would be admitted at the same
 	// instant after this decision, from 0 to Limit. It ignores MaxDelay.

@@ -143,7 +143,7 @@ func ask(a algorithm.Algorithm, cost int64, at ...algorithm.Instant) {
 	}
 }
 
-// From idle it admits the burst at once, then one unit each third of a second.
+// From idle it admits the burst immediately, then one unit each third of a second.
 func ExampleNewGCRA() {
 	limit, err := algorithm.NewGCRA(algorithm.PerSecond(3), 2)
 	if err != nil {

@@ -5,7 +5,7 @@ import "time"
 // GCRA is the generic cell rate algorithm in its virtual scheduling form. It
 // keeps one instant for each key, the theoretical arrival time, and admits a
 // cost while that instant would not come to lie more than burst × P/L beyond
-// now. From idle it admits burst units at once, then one each P/L.
+// now. From idle it admits burst units immediately, then one each P/L.
 //
 // A closed interval of t µs sees at most B + ⌊t·L/P⌋ admitted; the bound is
 // reached. With B = L that is up to 2·L in a period: where "at most L in any P"
@@ -41,7 +41,7 @@ func gcraFamily() Family {
 	}
 }
 
-// NewGCRA returns a GCRA for the rate r that admits burst units at once from
+// NewGCRA returns a GCRA for the rate r that admits burst units immediately from
 // idle. burst runs from 1 to MaxUnits and must fill within MaxTimeToFull at
 // that rate; the usual choice is r.Units. What lies outside is a
 // *ParameterError.

@@ -9,7 +9,7 @@ import "time"
 // request of cost 1 in the window, 16 more for one of another cost.
 //
 // A closed interval of t µs sees at most L·(⌊t/P⌋ + 1) admitted; the bound is
-// reached by taking L at once, one period apart.
+// reached by taking L in one instant, one period apart.
 //
 // Admission costs amortised O(1), denial and look O(log n) for n entries, a refund O(n).
 // Expired entries are dropped by the next admission.

@@ -78,7 +78,7 @@ var properties = []struct{ name, says, tests, gap string }{
 	{"C9", "C1 across a failover to a clock that is behind", "", "in the simulator a replica has the clock of its primary"},
 
 	{"K1", "the same limit again changes nothing", "TestLawK1SameLimitAgainChangesNothing TestReloadOfTheSameLimitRefillsNothing", ""},
-	{"K2", "a raised limit counts at once and gives nothing back", "TestLawK2ChangeTakesEffectAtOnce", ""},
+	{"K2", "a raised limit counts immediately and gives nothing back", "TestLawK2ChangeTakesEffectAtOnce", ""},
 	{"K3", "a lowered limit leaves nothing below nothing", "TestLawK3ChangeKeepsWhatWasUsed TestLawKChangedLimitsEqualTheOracle", ""},
 	{"K4", "a change and back is none", "TestLawK4ChangeAndBackHasNoEffect", ""},
 	{"K5", "fractions are rounded against the caller", "TestLawK5FractionsAreRoundedAgainstTheCaller", ""},
@@ -135,7 +135,7 @@ var properties = []struct{ name, says, tests, gap string }{
 
 	{"W1", "a wait ends at the first microsecond it may", "TestWaitReturnsAtTheFirstMicrosecondItMay", ""},
 	{"W2", "who leaves the queue gives back the place", "TestCancelledWaiterGivesUpItsPlace TestCancelledDenialsGiveNothingBack", ""},
-	{"W3", "a wait that cannot succeed fails at once and takes nothing", "TestWaitFailsAtOnceWhenItCannotSucceed", ""},
+	{"W3", "a wait that cannot succeed fails immediately and takes nothing", "TestWaitFailsAtOnceWhenItCannotSucceed", ""},
 	{"W5", "nobody sleeps longer than needed, no goroutine stays", "TestCloseEndsThoseWhoWait TestClosedStoresLeaveNoGoroutine", ""},
 
 	{"R1", "the same run gives the same bytes", "TestTheSameReplayGivesTheSameBytes TestBuiltins TestProcessorsDoNotMatter TestServersDecideAsMemory", ""},

@@ -36,7 +36,7 @@
 // short name in front of a law, and of a check's property (P1, L2, M7 …), stands for
 // what has to hold: P for pure functions and states, S for what may be admitted, L
 // for waits, M for monotony, E for equivalences, T for stored states, C for clocks,
-// K for changed limits, I for inputs, X for several limits at once, H for concurrent
+// K for changed limits, I for inputs, X for several limits together, H for concurrent
 // callers, D for calls that fail and J for keys apart. docs/reference/conformance.md
 // lists them, and what tries to break each.
 package conformance

@@ -57,7 +57,7 @@ func (g *Group[T]) Init(keys int) { g.keys, g.queue, g.call, g.number = keys, ni
 // Sent reports whether the group has left in a call.
 func (g *Group[T]) Sent() bool { return g.call != nil }
 
-// Call is groups that travel together.
+// Call is groups that are sent together.
 type Call[T any] struct {
 	Groups    []*Group[T]
 	queue     *queue[T]

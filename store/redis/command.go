@@ -54,7 +54,7 @@ func (c *command) NoRetry() bool { return true }
 // Name is what a cluster client routes by. A command that only reads would go to
 // a replica with ClusterOptions.ReadOnly, and a replica may lag behind; one such as
 // DEL may be cut into a command for each key, which are then repeated. All keys of
-// ours lie in one slot, so all commands travel like a script, and those without
+// ours lie in one slot, so all commands are sent like a script, and those without
 // keys go anywhere. FullName, for traces, is the real one.
 func (c *command) Name() string { return "evalsha" }
 

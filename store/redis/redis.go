@@ -19,7 +19,7 @@
 //     Without it only ReadTimeout does, and a call that nobody waits for any more
 //     keeps its connection until then.
 //   - DialerRetries is 5 with pauses of 100 ms: a server that is down is noticed
-//     after 0.4 s. 1 notices it at once.
+//     after 0.4 s. 1 notices it immediately.
 //   - MaxRetries repeats the greeting of a new connection, also where that is cut
 //     already, with pauses of up to MaxRetryBackoff. -1 is never; 0 is 3 times, and
 //     never in a cluster. A cluster takes backoffs of -1 for the defaults.

@@ -29,7 +29,7 @@ type Client interface {
 // by their hash tags: the part of a stored name in braces.
 type Sharded interface {
 	Client
-	// Sharded reports whether that is so. Then only ops of one tag travel in a
+	// Sharded reports whether that is so. Then only ops of one tag share a
 	// call, and an Apply over several is refused with store.ErrCrossNode before
 	// anything is sent.
 	Sharded() bool

@@ -23,7 +23,7 @@ type Subscriber interface {
 
 // Document is a text on the server that all processes share, such as a policy. Each
 // writing gives it the next revision, and a writer who has not read the last one is
-// refused: of two writers at once none is lost. It never expires. A Document is safe for
+// refused: of two concurrent writers none is lost. It never expires. A Document is safe for
 // concurrent use. Its methods return store.ErrClosed after its Store was closed.
 type Document struct {
 	store *Store

@@ -25,13 +25,13 @@ type Options struct {
 	// without one runs by compare-and-set.
 	Scripts []Source
 
-	// Share bounds how many Applies, or Peeks, may travel in one call to the server:
+	// Share bounds how many Applies, or Peeks, may share one call to the server:
 	// those that arrive while calls are in flight leave together with the next
 	// one. 0 is 128, 1 switches sharing off, 1000 is the most.
 	Share int
 
 	// InFlight bounds the calls in flight while calls are shared: what arrives
-	// beyond them waits, and travels together. 0 is 2, 100 is the most. Where keys
+	// beyond them waits, and is sent together. 0 is 2, 100 is the most. Where keys
 	// lie on several servers it counts for each hash tag, and over all of them 64
 	// are the most. Applies and Peeks count apart, and never share a call. With
 	// sharing off there is no bound but that of the client library.

@@ -7,7 +7,7 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// tag is what stored names must share to travel in one call: the hash tag where
+// tag is what stored names must have in common to be sent in one call: the hash tag where
 // keys lie on several servers, and "" where there is one server.
 func (s *Store) tag(name string) string {
 	if !s.sharded {

@@ -28,7 +28,7 @@
 //     answer to its greeting.
 //   - DisableCache saves the memory of a cache that the store has no use for.
 //   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
-//     connection, on which commands travel together.
+//     connection, on which commands are sent together.
 //   - SendToReplicas is never to be true for a command that is not read-only. None
 //     of the store is marked so: a replica may lag behind.
 //

@@ -41,7 +41,7 @@ func undelivered(ops []store.Op, slots []*check.Slot, at algorithm.Instant, now 
 	}
 }
 
-// call is groups that travel together, as one message there and one back.
+// call is groups that are sent together, as one message there and one back.
 type call struct {
 	batch.Call[*group]
 	node    *node
