@@ -48,6 +48,10 @@ var middlewares = []struct {
 		opts := &httplimit.Options{Headers: httplimit.Headers{Style: httplimit.NoStyle}}
 		return weir.Must(httplimit.New(httpLimiter(tb), httplimit.RemoteAddress, opts)).Handler(h)
 	}},
+	{"httplimit with Settle", func(tb testing.TB, h http.Handler) http.Handler {
+		opts := &httplimit.Options{Settle: httplimit.OnlyFailures}
+		return weir.Must(httplimit.New(httpLimiter(tb), httplimit.RemoteAddress, opts)).Handler(h)
+	}},
 	{"httprate", func(_ testing.TB, h http.Handler) http.Handler {
 		return httprate.LimitBy(generous, time.Hour, keyOfHTTPRate)(h)
 	}},

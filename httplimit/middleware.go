@@ -73,8 +73,8 @@ type Rule struct {
 // for the headers.
 //
 // With Options.Settle each admitted request is settled once, also where its handler
-// panics or its client is gone: one more call to the store, before the answer ends, of
-// at most 5 s. The handler then gets a ResponseWriter that counts, with the same optional
+// panics or its client is gone: one more call to the store, before the answer ends, within
+// the time-out of a Limiter, and 5 s of a Decider or a policy. The handler then gets a ResponseWriter that counts, with the same optional
 // interfaces: http.Flusher, http.Hijacker, io.ReaderFrom, http.Pusher and Unwrap. A
 // request that leaves while it waits for its Delay gets everything back.
 type Middleware struct {

@@ -72,14 +72,22 @@ func OnlyFailures(_ *http.Request, o *Outcome) int64 {
 // Options.Cost should take an estimate, or the largest size.
 func BodyBytes(_ *http.Request, o *Outcome) int64 { return o.Bytes }
 
-// settleTimeout bounds settling where the Decider does not.
+// settleTimeout bounds settling by a Decider; a Limiter has a time-out of its own.
 const settleTimeout = 5 * time.Second
 
 // taken is what a request has taken, until it is settled.
 type taken struct {
+	m         *Middleware
+	r         *http.Request
 	asks      []weir.Ask      // of single and multi
 	decisions []weir.Decision // of asks
 	verdict   *policy.Verdict // of a policy
+	ended     atomic.Bool
+	outcome   Outcome
+
+	// What asks and decisions point into where there is one limit.
+	ask      [1]weir.Ask
+	decision [1]weir.Decision
 }
 
 // end returns the function that settles a request which is allowed; nil where nothing is
@@ -88,21 +96,10 @@ func (m *Middleware) end(r *http.Request, c *call) func(*Outcome) {
 	if m.settle == nil || !c.v.Allowed {
 		return nil
 	}
-	t := c.taken()
-	if t == nil {
-		return nil
+	if t := m.taken(r, c); t != nil {
+		return t.end
 	}
-	var ended atomic.Bool
-	return func(o *Outcome) {
-		if !ended.Swap(true) {
-			o.complete(r)
-			m.settleBy(r, t, func(limit string, n int64) int64 {
-				of := *o
-				of.Limit, of.Taken = limit, n
-				return m.settle(r, &of)
-			})
-		}
-	}
+	return nil
 }
 
 // cancel gives back what a request has taken that does not start.
@@ -110,26 +107,18 @@ func (m *Middleware) cancel(r *http.Request, c *call) {
 	if m.settle == nil {
 		return
 	}
-	if t := c.taken(); t != nil {
-		m.settleBy(r, t, func(string, int64) int64 { return 0 })
-	}
-}
-
-// settleBy settles within a context that lives on where the request is gone.
-func (m *Middleware) settleBy(r *http.Request, t *taken, actual func(limit string, taken int64) int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), settleTimeout)
-	defer cancel()
-	if err := m.source.settle(ctx, t, actual); err != nil && m.settleFailed != nil {
-		m.settleFailed(r, err)
+	if t := m.taken(r, c); t != nil {
+		t.settle(func(string, int64) int64 { return 0 })
 	}
 }
 
 // taken returns a copy of what a call has taken; nil for nothing.
-func (c *call) taken() *taken {
-	if c.verdict != nil {
-		return &taken{verdict: c.verdict}
+func (m *Middleware) taken(r *http.Request, c *call) *taken {
+	t := &taken{m: m, r: r, verdict: c.verdict}
+	if t.verdict != nil {
+		return t
 	}
-	t := &taken{}
+	t.asks, t.decisions = t.ask[:0], t.decision[:0]
 	for i, d := range c.v.Decisions {
 		if !d.Degraded { // the store has not counted it
 			t.asks, t.decisions = append(t.asks, c.asks[i]), append(t.decisions, d)
@@ -139,6 +128,30 @@ func (c *call) taken() *taken {
 		return nil
 	}
 	return t
+}
+
+func (t *taken) end(o *Outcome) {
+	if t.ended.Swap(true) {
+		return
+	}
+	t.outcome = *o
+	t.outcome.complete(t.r)
+	t.settle(t.actual)
+}
+
+// actual returns the actual cost of a limit.
+func (t *taken) actual(limit string, n int64) int64 {
+	o := t.outcome // which Settle may keep
+	o.Limit, o.Taken = limit, n
+	return t.m.settle(t.r, &o)
+}
+
+// settle settles within a context that lives on where the request is gone.
+func (t *taken) settle(actual func(limit string, taken int64) int64) {
+	err := t.m.source.settle(context.WithoutCancel(t.r.Context()), t, actual)
+	if err != nil && t.m.settleFailed != nil {
+		t.m.settleFailed(t.r, err)
+	}
 }
 
 func (s *single) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {
@@ -181,11 +194,15 @@ func (m *multi) settle(ctx context.Context, t *taken, actual func(string, int64)
 	if len(asks) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
 	result, err := m.decider.Take(ctx, asks...)
 	return notCounted(err, result.Decisions...)
 }
 
 func (p *enforced) settle(ctx context.Context, t *taken, actual func(string, int64) int64) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
 	return p.enforcer.Settle(ctx, t.verdict, func(r *policy.RuleVerdict) int64 {
 		return actual(r.Limit.Name, r.Cost)
 	})

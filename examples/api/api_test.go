@@ -121,7 +121,7 @@ func TestClientThatObeysIsAdmitted(t *testing.T) {
 	for key := range identities {
 		for _, hide := range []string{"", "Ratelimit"} {
 			synctest.Test(t, func(t *testing.T) {
-				const requests = 1500
+				const requests = 300
 				denied := 0
 				transport, err := httplimit.NewTransport(&httplimit.TransportOptions{Base: direct{newTestAPI(t, nil), hide, &denied}, Repeat: 1})
 				if err != nil {
