@@ -38,4 +38,4 @@ shots: ## Look at the HTML reports in Chromium, renew the pictures of the docs; 
 	@scripts/shots $(TO)
 
 tidy: ## go mod tidy in every module
-	@for m in . cmd/weir bench adapter/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in . cmd/weir bench bench/ratelimit adapter/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
