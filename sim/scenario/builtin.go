@@ -14,6 +14,7 @@ var files embed.FS
 var builtins = []string{
 	"boundary-attack", "flash-crowd", "diurnal", "hot-key", "key-spray", "noisy-neighbour",
 	"token-costs", "retry-storm", "skewed-clocks", "fail-over", "frozen-node", "policy-tiers",
+	"store-outage", "slow-store", "recovery-herd",
 }
 
 // List returns the built-in scenarios. They are the caller's to change.

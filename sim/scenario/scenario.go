@@ -94,6 +94,15 @@ type Nodes struct {
 	// Drift is by how many µs a second a node's clock may be fast or slow, up to
 	// 100000 [0].
 	Drift int64 `yaml:"drift,omitempty" rule:"1..100000"`
+	// Breaker puts a breaker before the server, with the settings that resilience.NewBreaker
+	// has by itself. A call is slow from half of Timeout on.
+	Breaker bool `yaml:"breaker,omitempty"`
+	// DenyCache is how many denials a node remembers, up to 1000000 [none]. The cache is
+	// before the breaker.
+	DenyCache int64 `yaml:"deny_cache,omitempty" rule:"1..1000000" draw:"1..100"`
+	// LocalShare gives each local store of OnFailure local a part of every limit: one of so
+	// many, up to 1000 [1].
+	LocalShare int64 `yaml:"local_share,omitempty" rule:"1..1000" draw:"1..10"`
 }
 
 // Network is the way between a node and the server. Messages of one direction arrive in
@@ -212,20 +221,27 @@ type Expect struct {
 //     another server: every request for it ends at the same time and in the same way as
 //     without these faults. It is checked where nothing else couples keys of different
 //     servers: no Throttle, no ClosedLoop whose callers have several keys each or share a
-//     Count, and no eviction of all servers;
+//     Count, no eviction of all servers, no Breaker and no DenyCache;
 //   - subject: of a policy, every rule that matches a request limits it, under the one key
 //     that its subject always has and no other subject has;
 //   - shadow: of a policy, the answer is what the enforced rules say: a rule in shadow is
 //     asked apart from them, and changes nothing;
 //   - list: of a policy, a live entry of the deny list denies, or else one of the allow list
-//     exempts, and no limit is asked.
+//     exempts, and no limit is asked;
+//   - breaker: while the breaker of a node is open none of its calls reaches the server, and
+//     it is open for no longer than 6 s after the last call that failed;
+//   - deny-cache: what a node denies without the server, the server would deny at that instant,
+//     for no shorter a time; not where a state was lost or clocks run differently;
+//   - local-sum: the local stores of all nodes together admit no more than the sum of their
+//     limits, each with its LocalShare, since the first of them admitted; not where clocks run
+//     differently.
 //
 // With a policy, admission and the rules after it are about each limit of each rule. Where
 // a key gets another limit while a run goes on, what its state holds of the limit before
 // may deny: it is compared with the limit again when it was fresh.
 func Rules() []string {
 	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation",
-		"subject", "shadow", "list"}
+		"subject", "shadow", "list", "breaker", "deny-cache", "local-sum"}
 }
 
 // Metrics returns the names of the numbers that an Expect can be about. over_units,

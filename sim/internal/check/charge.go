@@ -38,6 +38,7 @@ func (c *Checker) charge(s *Slot, at, cost int64) {
 // AdmittedWithout measures an admission that a failure mode made without the server.
 func (c *Checker) AdmittedWithout(s *Slot, cost int64) {
 	c.Goals[FallbackAdmitted]++
+	c.admittedLocally(s, cost)
 	c.admitted(s, cost, true)
 }
 

@@ -29,6 +29,9 @@ const (
 	Subject   = "subject"
 	Shadow    = "shadow"
 	List      = "list"
+	Breaker   = "breaker"
+	DenyCache = "deny-cache"
+	LocalSum  = "local-sum"
 )
 
 // Checker checks the decisions of one run.
@@ -53,6 +56,11 @@ type Checker struct {
 	// Measure makes the checker measure admissions in true time apart: clocks vary, or
 	// failure modes admit.
 	Measure bool
+	// ClocksDiffer and ClocksDrift report whether clocks of nodes may be off, and whether they
+	// may run differently.
+	ClocksDiffer, ClocksDrift bool
+	// Nodes is the number of nodes, and Crashes how many of them have lost their memory so far.
+	Nodes, Crashes int64
 	// Servers are the clocks of decisions, one for each server.
 	Servers []*Clock
 }

@@ -51,6 +51,11 @@ const (
 	ShadowDenied
 	EntryDenied
 	EntryExempt
+	DeniedByCache
+	CircuitOpened
+	CircuitRefused
+	Probed
+	CircuitClosed
 	Goals // their number
 )
 
@@ -96,6 +101,11 @@ var goalNames = [Goals]string{
 	ShadowDenied:     "only a rule in shadow denied",
 	EntryDenied:      "entry of the deny list denied",
 	EntryExempt:      "entry of the allow list exempted",
+	DeniedByCache:    "denied without a call to the server",
+	CircuitOpened:    "breaker opened",
+	CircuitRefused:   "breaker refused a call",
+	Probed:           "breaker sent a probe",
+	CircuitClosed:    "breaker closed again",
 }
 
 // worstGoals are the goals of kinds whose worst window has a name.

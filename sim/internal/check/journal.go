@@ -22,11 +22,12 @@ const (
 	Peeked
 	Began
 	Ended
+	Circuit
 )
 
 var kindNames = [...]string{
 	"", "asked", "sent", "lost", "repeated", "refused", "decided", "fallback", "answered",
-	"failed", "unknown", "dropped", "forgotten", "peeked", "began", "ended",
+	"failed", "unknown", "dropped", "forgotten", "peeked", "began", "ended", "breaker",
 }
 
 // String returns the name of the kind.

@@ -16,6 +16,8 @@ type Limit struct {
 	Name      string
 	Algorithm algorithm.Algorithm
 	Result    result.Limit
+	// Local is the limit in the local store of a node; nil without one.
+	Local *LocalLimit
 	// Groups are the slots that keys share; empty where each key has its own.
 	Groups []*Slot
 
@@ -78,6 +80,10 @@ type Slot struct {
 	trueTime                           model.Model
 	trueForgotten, trueLosses, without int64
 	charged                            bool
+
+	// locally is how many units the local stores of nodes have admitted, and localSince when
+	// the first was.
+	locally, localSince int64
 
 	window   window
 	retained bool // it is never forgotten

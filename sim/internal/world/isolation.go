@@ -31,6 +31,9 @@ func (w *world) isolates() bool {
 	if w.Rules != nil && !slices.Contains(w.Rules, check.Isolation) || !slices.ContainsFunc(w.servers, w.spares) {
 		return false
 	}
+	if w.scenario.Nodes.Breaker || w.scenario.Nodes.DenyCache > 0 {
+		return false // one stream for the jitter of all breakers, and one table for all keys
+	}
 	for _, t := range w.scenario.Traffic {
 		shared := false // what the callers of a closed loop have in common
 		if t.Closed != nil {

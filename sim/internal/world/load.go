@@ -43,15 +43,16 @@ type load struct {
 
 // attempt is a request on its way to an answer, repeats included.
 type attempt struct {
-	load   *load
-	caller *caller // of a closed loop
-	client *client
-	node   *node
-	cost   int64
-	first  int64 // when it was made
-	tries  int64
-	waited int64 // before this try
-	doubt  bool  // an earlier try has an unknown outcome
+	load    *load
+	caller  *caller // of a closed loop
+	client  *client
+	node    *node
+	cost    int64
+	first   int64 // when it was made
+	tries   int64
+	waited  int64 // before this try
+	reached bool  // the server was asked, through the decorators of the node
+	doubt   bool  // an earlier try has an unknown outcome
 
 	// Where a policy decides.
 	life  int // of the node

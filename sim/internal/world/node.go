@@ -10,6 +10,7 @@ import (
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/internal/model"
+	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/internal/traffic"
 	"github.com/weirgo/weir/sim/scenario"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -23,11 +24,13 @@ type node struct {
 	clock clock
 	down  int // crashes that last
 
-	limiter *weir.Limiter      // of a single limit
-	multi   *weir.MultiLimiter // of several, or of a policy
-	rules   *policy.Enforcer   // of a policy
-	life    int                // counts its crashes
-	local   *localStore        // of the failure mode local; else nil
+	limiter  *weir.Limiter      // of a single limit
+	multi    *weir.MultiLimiter // of several, or of a policy
+	rules    *policy.Enforcer   // of a policy
+	life     int                // counts its crashes
+	local    *localStore        // of the failure mode local; else nil
+	settings scenario.Nodes
+	jitter   *random.Stream // of its breaker
 
 	limits  batch.Limits
 	batcher *batch.Batcher[*group]
@@ -61,6 +64,8 @@ func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
 	}
 	inFlight := int(settings.InFlight)
 	n.limits = batch.Limits{Groups: int(settings.Share), Keys: 1000, Queue: inFlight, Node: inFlight, Abandoned: inFlight}
+	n.settings = settings
+	n.jitter = w.streams.Stream(name + "/breaker")
 	return n, n.boot()
 }
 
@@ -69,6 +74,7 @@ func (n *node) boot() error {
 	w := n.world
 	n.batcher = batch.New[*group](n.limits)
 	opts := &weir.Options{OnFailure: w.mode}
+	var err error
 	if w.mode == weir.FailLocal || w.governed != nil {
 		n.local = &localStore{node: n, models: make(map[place]model.Model), limits: make(map[localState]int32), followed: make(map[localState]bool)}
 		inner, err := memorystore.New(&memorystore.Options{Clock: &n.local.clock})
@@ -79,15 +85,23 @@ func (n *node) boot() error {
 		if w.mode == weir.FailLocal {
 			opts.Local = n.local
 		}
+		if w.scenario.Nodes.LocalShare > 0 {
+			if opts.Local, err = w.opts.Decorators.share(n.local, w.share); err != nil {
+				return fmt.Errorf("sim: local share: %w", err)
+			}
+		}
 	}
-	var err error
 	if w.governed != nil {
 		return n.bootGoverned()
 	}
+	states, err := n.decorate(n.settings)
+	if err != nil {
+		return err
+	}
 	if w.together {
-		n.multi, err = weir.NewMultiLimiter(&remote{n}, opts)
+		n.multi, err = weir.NewMultiLimiter(states, opts)
 	} else {
-		n.limiter, err = weir.New(&remote{n}, named(w.Limits[0]), opts)
+		n.limiter, err = weir.New(states, named(w.Limits[0]), opts)
 	}
 	if err != nil {
 		return fmt.Errorf("sim: node: %w", err)
@@ -113,6 +127,7 @@ func (n *node) crash() error {
 			c.done = true
 		}
 	}
+	n.world.Crashes++
 	if n.local != nil {
 		if err := n.local.Close(); err != nil {
 			return fmt.Errorf("sim: local store: %w", err)

@@ -127,13 +127,17 @@ func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 			delete(l.models, place{s.Limit.Index, s.Key})
 		}
 		cost := op.Request.Cost
-		if cost == 0 || cost > s.Limit.Capacity {
+		limit := s.Limit.Limit
+		if s.Limit.Local != nil {
+			limit = s.Limit.Local.Limit
+		}
+		if cost == 0 || cost > limit.Capacity {
 			continue
 		}
 		where := place{s.Limit.Index, s.Key}
 		m := l.models[where]
 		if m == nil {
-			m = s.Limit.Start()
+			m = limit.Start()
 			l.models[where] = m
 		}
 		if room := m.Room(at, cost); room != op.Outcome.Allowed && (op.Outcome.Allowed || !l.followed[state]) {

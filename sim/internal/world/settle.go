@@ -39,6 +39,9 @@ func (w *world) settle(ctx context.Context) error {
 
 // rest lets time pass until every slot must be fresh, on the clock that decides.
 func (w *world) rest() {
+	if w.scenario.Nodes.Breaker {
+		w.Now += 2 * longestOpen
+	}
 	for _, s := range w.servers {
 		fresh := max(s.readings.LastAt, w.Epoch) + w.settles
 		for {

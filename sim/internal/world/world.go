@@ -29,6 +29,9 @@ type Options struct {
 	Files    fs.FS
 	Traces   func(scenario.Process) (Recording, error)
 
+	// Decorators plant mistakes in the decorators of the nodes, for tests.
+	Decorators Decorators
+
 	// Decide, where it is not nil, answers in place of the Enforcer of a node, for tests.
 	Decide func(context.Context, *policy.Enforcer, policy.Request) (policy.Verdict, error)
 	// OneNode plants a mistake, for tests: clients do not tell servers apart, so that
@@ -144,6 +147,14 @@ func newWorld(s *scenario.Scenario, limits []scenario.Limit, opts Options, apart
 		return nil, err
 	}
 	w.settings()
+	if w.mode == weir.FailLocal {
+		for _, l := range w.Limits {
+			var err error
+			if l.Local, err = check.NewLocalLimit(l, w.share()); err != nil {
+				return nil, fmt.Errorf("sim: limit %s: a share of it: %w", l.Name, err)
+			}
+		}
+	}
 	if err := w.populate(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -162,7 +173,12 @@ func (w *world) settings() {
 		(s.Network.Reply == nil || traffic.Always(*s.Network.Reply, 0))
 	w.ClocksVary = w.nodeTime || slices.ContainsFunc(s.Faults, func(f scenario.Fault) bool { return f.Kind == "clock" })
 	w.Measure = w.ClocksVary || w.mode != weir.FailClosed || w.governed != nil
+	w.ClocksDiffer, w.ClocksDrift = nodes.Skew > 0 || nodes.Drift > 0, nodes.Drift > 0
+	w.Nodes = nodes.Count
 }
+
+// share is the k of a local store that gives 1/k of each limit.
+func (w *world) share() int64 { return max(1, w.scenario.Nodes.LocalShare) }
 
 // populate makes what the world consists of, and plans the first actions.
 func (w *world) populate() error {
