@@ -47,15 +47,15 @@ const (
 	Queued
 	Throttled
 	GaveUp
-	CarriedDenied
-	ShadowDenied
-	EntryDenied
-	EntryExempt
 	DeniedByCache
 	CircuitOpened
 	CircuitRefused
 	Probed
 	CircuitClosed
+	CarriedDenied
+	ShadowDenied
+	EntryDenied
+	EntryExempt
 	Goals // their number
 )
 

@@ -51,6 +51,7 @@ type resilient struct {
 	breaker     bool
 	states      map[string]resilience.BreakerState // by server
 	failed      map[string]int64                   // true time of the latest call that failed, by server
+	probes      map[string]int64                   // when the probe was sent that is in flight
 }
 
 // decorate returns the way to the server, and remote itself where nothing is on it.
@@ -60,7 +61,7 @@ func (n *node) decorate(settings scenario.Nodes) (store.Store, error) {
 	}
 	r := &resilient{
 		node: n, breaker: settings.Breaker, slow: micros(settings.Timeout / 2),
-		states: make(map[string]resilience.BreakerState), failed: make(map[string]int64),
+		states: make(map[string]resilience.BreakerState), failed: make(map[string]int64), probes: make(map[string]int64),
 	}
 	var err error
 	r.Store = &watched{remote{n}, r}
@@ -115,6 +116,9 @@ func (r *resilient) turned(t resilience.BreakerTransition) {
 	switch t.To {
 	case resilience.BreakerOpen:
 		w.Goals[check.CircuitOpened]++
+		if sent, probing := r.probes[t.Node]; probing && w.Now-sent > leastOpen-leastOpen/10 {
+			r.failed[t.Node] = w.Now // a probe without an end has failed
+		}
 	case resilience.BreakerClosed:
 		w.Goals[check.CircuitClosed]++
 	}
@@ -123,8 +127,9 @@ func (r *resilient) turned(t resilience.BreakerTransition) {
 	w.Journal.Add(e, 0)
 }
 
-// longestOpen is how long, in µs of its own clock, a breaker may refuse calls after the last one that failed.
-const longestOpen = 6_000_000
+// How long, in µs of its own clock, a breaker is open: from a call that has failed to the next
+// probe. A clock that drifts is off by a tenth at most.
+const leastOpen, longestOpen = 4_000_000, 6_000_000
 
 // refused checks that the breaker does not refuse for ever.
 func (r *resilient) refused(server string) {
@@ -133,7 +138,7 @@ func (r *resilient) refused(server string) {
 	if r.states[server] == resilience.BreakerClosed {
 		w.Fail(check.Breaker, "node %d refuses a call while its breaker is closed", r.node.index)
 	}
-	if since := w.Now - r.failed[server]; r.states[server] == resilience.BreakerOpen && since > longestOpen+longestOpen/10 {
+	if since := w.Now - r.failed[server]; r.states[server] == resilience.BreakerOpen && since > longestOpen+longestOpen/10 && !w.ClocksVary {
 		w.Fail(check.Breaker, "the breaker of node %d is open %d µs after the last call that failed", r.node.index, since)
 	}
 }
@@ -175,10 +180,14 @@ func (s *watched) Apply(ctx context.Context, ops []store.Op) (at algorithm.Insta
 		w.Fail(check.Breaker, "a call of node %d reaches a server for which its breaker is open", s.node.index)
 	case resilience.BreakerHalfOpen:
 		w.Goals[check.Probed]++
+		s.way.probes[server] = w.Now
 	}
 	began := w.Now
 	at, committed, err = s.remote.Apply(ctx, ops)
-	if err != nil || w.Now-began > s.way.slow {
+	if s.way.probes[server] == began {
+		delete(s.way.probes, server)
+	}
+	if err != nil || w.Now-began > s.way.slow-s.way.slow/10 {
 		s.way.failed[server] = w.Now
 	}
 	return at, committed, err
