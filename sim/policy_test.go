@@ -155,6 +155,7 @@ func TestPolicyHoldsInGeneratedScenarios(t *testing.T) {
 	for seed := range uint64(10) {
 		s := scenario.Generate(seed)
 		s.Limits, s.Together, s.Server.Count, s.Policy, s.Start = nil, false, 0, policy, parsed(t, shopWorld).Start
+		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = false, 0, 0
 		for i := range s.Faults {
 			s.Faults[i].Servers = nil
 		}
