@@ -27,7 +27,8 @@ type traceFlags struct {
 	TimeUnit   string   `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
 	CostColumn string   `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
 	fields     []string // with --policy: what trace.Options.Fields is
-	Sort       bool     `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
+	settle     settleFlags
+	Sort       bool `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
 var flagVars = map[string]string{
@@ -96,19 +97,27 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 	reader, err := trace.OpenAll(files.open(ctx), &trace.Options{
 		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Fields: f.fields, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
+		SettleColumn: f.settle.SettleColumn, ReserveColumn: f.settle.ReserveColumn, DurationColumn: f.settle.DurationColumn,
 	})
-	if option := (*trace.OptionError)(nil); errors.As(err, &option) {
-		flag := "--" + strings.ReplaceAll(option.Option, " ", "-")
-		if len(f.fields) > 0 && flag == "--key" {
-			flag = "--attr"
-		}
-		err = usageError{errors.New(flag + ": " + option.Problem)}
+	err = flagError(err)
+	if usage := (usageError{}); len(f.fields) > 0 && errors.As(err, &usage) {
+		err = usageError{errors.New(strings.Replace(err.Error(), "--key: ", "--attr: ", 1))}
 	}
 	if err != nil {
 		files.stop()
 		return nil, err
 	}
 	return &input{files, reader, trace.NewAhead(reader), f.Key, on}, nil
+}
+
+// flagError returns a trace.OptionError as a usageError that names the flag in place of the option. It returns other
+// errors themselves.
+func flagError(err error) error {
+	option := (*trace.OptionError)(nil)
+	if !errors.As(err, &option) {
+		return err
+	}
+	return usageError{fmt.Errorf("--%s: %s", strings.ReplaceAll(option.Option, " ", "-"), option.Problem)}
 }
 
 // Close ends the reading and removes what it left on the disk.
@@ -128,7 +137,7 @@ func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Even
 			return nil
 		}
 		if err != nil {
-			return err
+			return flagError(err)
 		}
 		clock.now = algorithm.Instant(event.At)
 		if err := do(event); err != nil {

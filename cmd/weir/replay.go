@@ -29,6 +29,7 @@ type traceCommand struct {
 // replayCommand is the command line of weir replay.
 type replayCommand struct {
 	traceCommand
+	settleFlags
 	Decisions string `placeholder:"FILE" help:"Write one JSON line for each decision; - is standard output, and then the report goes to standard error."`
 }
 
@@ -42,6 +43,10 @@ func (c *replayCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.limited(); err != nil {
 		return err
 	}
+	if err := c.settleFlags.check(len(c.Policy)); err != nil {
+		return err
+	}
+	c.settle = c.settleFlags
 	if n := len(c.Policy); n > 1 {
 		return usageError{fmt.Errorf("--policy was given %d times: must be once; weir compare takes two", n)}
 	} else if n == 1 {
@@ -108,15 +113,23 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	if c.settle.SettleColumn != "" {
+		limits = append(limits, store.Slot{Limit: "known", Algorithm: limits[0].Algorithm})
+	}
 	clock := &traceClock{}
 	states, err := in.endpoint.openReplay(ctx, clock, c.Prefix, limits)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, states.Close()) }()
-	deciders, err := newDeciders(states, limits)
+	deciders, err := newDeciders(states, limits[:len(c.Limit)])
 	if err != nil {
 		return err
+	}
+	if c.settle.SettleColumn != "" {
+		if deciders.reservations, err = newReservations(states, limits[0], limits[1], clock, c.settle); err != nil {
+			return err
+		}
 	}
 	files, err := openOutputs(s, flags)
 	if err != nil {
@@ -136,6 +149,9 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 	again := in.again(s, command, flags)
 	if command == "replay" {
 		r := deciders.collected.Replay(c.source(in))
+		if deciders.reservations != nil {
+			r.Settlement = &deciders.reservations.sum
+		}
 		return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r.WriteJSON, textOutput(s, flags)), in.usable())
 	}
 	r := deciders.collected.Comparison(c.source(in))
@@ -144,15 +160,16 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 
 // deciders are the limits of a replay, and what they decided.
 type deciders struct {
-	limiters  []*weir.Limiter
-	collected *report.Collector
+	limiters     []*weir.Limiter
+	reservations *reservations // nil where all costs are known at the start
+	collected    *report.Collector
 }
 
 func newDeciders(states store.Store, limits []store.Slot) (*deciders, error) {
 	d := &deciders{}
 	var specs []string
 	for _, limit := range limits {
-		l, err := weir.New(states, weir.Limit{Name: limit.Limit, Algorithm: limit.Algorithm}, &weir.Options{Timeout: callTimeout})
+		l, err := newLimiter(states, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -162,14 +179,26 @@ func newDeciders(states store.Store, limits []store.Slot) (*deciders, error) {
 	return d, nil
 }
 
+func newLimiter(states store.Store, limit store.Slot) (*weir.Limiter, error) {
+	return weir.New(states, weir.Limit{Name: limit.Limit, Algorithm: limit.Algorithm}, &weir.Options{Timeout: callTimeout})
+}
+
+// take asks a limit about an event.
+func (d *deciders) take(ctx context.Context, l *weir.Limiter, event trace.Event) (weir.Decision, error) {
+	if d.reservations != nil {
+		return d.reservations.start(ctx, event)
+	}
+	return l.AllowN(ctx, event.Key, event.Cost)
+}
+
 // decide asks each limit about every event of a trace. Decisions are those of the
 // only limit.
 func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, decisions *output) error {
 	allowed := make([]bool, len(d.limiters))
 	lines := newDecisions(decisions)
-	return in.each(ctx, clock, func(event trace.Event) error {
+	err := in.each(ctx, clock, func(event trace.Event) error {
 		for i, l := range d.limiters {
-			decision, err := l.AllowN(ctx, event.Key, event.Cost)
+			decision, err := d.take(ctx, l, event)
 			if err != nil {
 				return err
 			}
@@ -187,4 +216,8 @@ func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, dec
 		d.collected.Add(event.KeyIndex, event.Key, event.At, event.Cost, allowed...)
 		return nil
 	})
+	if err == nil && d.reservations != nil {
+		err = d.reservations.finish(ctx)
+	}
+	return err
 }

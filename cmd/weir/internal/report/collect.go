@@ -75,6 +75,8 @@ type Replay struct {
 	UnitsAdmitted int64 `json:"units_admitted"`
 	Wait          *Wait `json:"wait,omitempty"`
 
+	Settlement *Settlement `json:"settlement,omitempty"` // where costs are known at the end; then the units are those reserved
+
 	MostDenied     []KeyCount `json:"most_denied"`
 	TimelineMicros int64      `json:"timeline_us"` // the width of a row
 	Timeline       []Bucket   `json:"timeline"`

@@ -24,7 +24,10 @@ func (r *Replay) Document(command string) *Document {
 			factf("keys", "%s, of which %s denied at least once", Digits(r.Keys), Digits(r.KeysHit)),
 			factf("admitted", "%s (%s)", Digits(r.Admitted), Percent(r.Admitted, r.Events)),
 			factf("denied", "%s (%s)", Digits(r.Denied), Percent(r.Denied, r.Events)))
-		if r.UnitsOffered != r.Events {
+		if r.Settlement != nil {
+			d.Answers = append(d.Answers, r.Settlement.answer())
+			d.Lead = append(d.Lead, r.Settlement.facts(r.Events)...)
+		} else if r.UnitsOffered != r.Events {
 			d.Lead = append(d.Lead, factf("units", "%s offered, %s admitted (%s)", Digits(r.UnitsOffered), Digits(r.UnitsAdmitted), Percent(r.UnitsAdmitted, r.UnitsOffered)))
 		}
 		if w := r.Wait; w != nil {

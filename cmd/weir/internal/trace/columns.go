@@ -104,14 +104,14 @@ func (c *columns) text(value []byte) (text []byte, fault string) {
 // csvRows cuts records of CSV (RFC 4180): a header that names the columns, then one event a record, with as many fields. Nothing is
 // trimmed: a space beside a comma is part of the field.
 type csvRows struct {
-	cost   bool     // whether the second wanted name is that of the cost
-	wanted []string // the first is that of the time, and behind those two are what the key is made of
-	places []int
-	width  int
-	reader *csv.Reader  // of source
-	source bytes.Reader // one record
-	record []byte       // what source reads
-	values []byte       // what the values are in
+	options []string // that name the first of the wanted; the key is made of the others
+	wanted  []string
+	places  []int
+	width   int
+	reader  *csv.Reader  // of source
+	source  bytes.Reader // one record
+	record  []byte       // what source reads
+	values  []byte       // what the values are in
 }
 
 func (c *csvRows) want(names []string) error {
@@ -162,10 +162,8 @@ func (c *csvRows) header(record []byte) error {
 	c.places = make([]int, len(c.wanted))
 	for i, name := range c.wanted {
 		option := "key"
-		if i == 0 {
-			option = "time column"
-		} else if i == 1 && c.cost {
-			option = "cost column"
+		if i < len(c.options) {
+			option = c.options[i]
 		}
 		place := slices.Index(names, name)
 		switch {

@@ -217,7 +217,16 @@ var formats = []format{
 	},
 }
 
-func newCSV(o *Options) cutter { return &csvRows{cost: o.CostColumn != "", values: []byte{}} }
+func newCSV(o *Options) cutter {
+	rows := &csvRows{options: []string{"time column"}, values: []byte{}}
+	if o.CostColumn != "" {
+		rows.options = append(rows.options, "cost column")
+	}
+	for _, s := range o.settlement() {
+		rows.options = append(rows.options, s.option)
+	}
+	return rows
+}
 
 func like(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
 

@@ -63,6 +63,9 @@ func (r *Reader) open(o *Options) error {
 	if option := o.columnOption(); option != "" && r.format.name != csvName {
 		return optionError(option, "%s has no columns to choose: must be left out", r.format.name)
 	}
+	if err := o.checkSettlement(r.format); err != nil {
+		return err
+	}
 	if r.parser, err = newParser(r.format, o); err != nil {
 		return err
 	}

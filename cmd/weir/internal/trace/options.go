@@ -26,6 +26,12 @@ type Options struct {
 	// for another format. With any of them or with TimeUnit, auto is csv.
 	TimeColumn, CostColumn string
 
+	// SettleColumn is the actual cost of a request, which is known at its end: a column of CSV or a member of JSON, 0 or more units.
+	// ReserveColumn is the cost that is reserved at its start, in place of the cost; without it nothing is reserved, and Cost is 0.
+	// DurationColumn is how long the request took, at most a day: of CSV in TimeUnit, or seconds, and of JSON Lines in whole µs. Other
+	// formats know their ends. Without SettleColumn the other two are refused.
+	SettleColumn, ReserveColumn, DurationColumn string
+
 	// TimeUnit is the unit of a time column of decimal numbers: s, ms, us or ns, since the Unix epoch. "" takes numbers of
 	// seconds and dates.
 	TimeUnit string
@@ -41,7 +47,7 @@ type Options struct {
 	// Envelope is the name of what stands around each line of a server, as listed by Envelopes. "" is auto.
 	Envelope string
 
-	// RunEvents is how many events the sort holds in memory, 24 bytes each, before it writes them to a temporary file.
+	// RunEvents is how many events the sort holds in memory, 40 bytes each, before it writes them to a temporary file.
 	// 0 is 1<<20. At most 1<<30.
 	RunEvents int
 
@@ -81,6 +87,15 @@ func (o *Options) check() error {
 	}
 	if _, ok := timeUnits[o.TimeUnit]; !ok {
 		return optionError("time unit", "%q is not one of s, ms, us, ns", o.TimeUnit)
+	}
+	if o.SettleColumn == "" && o.ReserveColumn != "" {
+		return optionError("reserve column", "must be left out without a settle column")
+	}
+	if o.SettleColumn == "" && o.DurationColumn != "" {
+		return optionError("duration column", "must be left out without a settle column")
+	}
+	if o.SettleColumn != "" && o.CostColumn != "" {
+		return optionError("cost column", "must be left out with a settle column; a reserve column is the cost at the start")
 	}
 	if o.RunEvents == 0 {
 		o.RunEvents = defaultRun

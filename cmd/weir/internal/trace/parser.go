@@ -11,9 +11,9 @@ import (
 
 // fields is what a parser finds in a line. The key may share memory with the line: it is valid until the next line.
 type fields struct {
-	at   int64
-	key  []byte
-	cost int64
+	at, end      int64
+	key          []byte
+	cost, actual int64
 }
 
 // A request that took longer than a day is no request, or its duration is in another unit.
@@ -36,6 +36,10 @@ type parser struct {
 	timeForm         timeForm
 	took, only, cost int // places of values; -1 for none. The time is at 0
 	keys             []keyPart
+	settle, duration int
+	durationForm     timeForm
+	members          []member // of reservations, in JSON
+	lineMembers      []string // of the first line that lacks one of them
 	hosts            hosts
 	text             []byte // scratch for a key of two parts
 	record           bool   // the key is made of Options.Fields
@@ -54,7 +58,7 @@ type part func(text []byte) (key []byte, reason string)
 
 // newParser returns the parser of a format, whose key is a part of an access log line or a field.
 func newParser(f *format, o *Options) (*parser, error) {
-	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, only: -1, cost: -1, hosts: hosts{}}
+	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, only: -1, cost: -1, settle: -1, duration: -1, hosts: hosts{}}
 	timeField, costField := f.time, f.cost
 	if f.name == csvName {
 		timeField, costField, p.timeForm = o.TimeColumn, o.CostColumn, timeUnits[o.TimeUnit]
@@ -66,7 +70,9 @@ func newParser(f *format, o *Options) (*parser, error) {
 	if f.only != "" {
 		p.only = p.want("", f.only)
 	}
-	if costField != "" {
+	if o.SettleColumn != "" {
+		p.wantSettlement(o)
+	} else if costField != "" {
 		p.cost = p.want("cost", costField)
 	}
 	if len(o.Fields) > 0 {
@@ -163,13 +169,25 @@ func (p *parser) parse(line []byte, f *fields) (reason string) {
 	if f.key, reason = p.key(); reason != "" {
 		return reason
 	}
+	if p.settle >= 0 {
+		return p.settlement(line, end.micros, f)
+	}
 	f.cost = 1
 	if p.cost >= 0 && p.values[p.cost] != nil {
-		if f.cost, reason = wholeNumber(p.values[p.cost], math.MaxInt64); reason != "" {
-			return p.labels[p.cost] + reason
-		}
+		f.cost, reason = p.units(p.cost)
 	}
-	return ""
+	return reason
+}
+
+// units reads a cost.
+func (p *parser) units(place int) (n int64, reason string) {
+	if p.values[place] == nil {
+		return 0, p.labels[place] + faultMissing
+	}
+	if n, reason = wholeNumber(p.values[place], math.MaxInt64); reason != "" {
+		reason = p.labels[place] + reason
+	}
+	return n, reason
 }
 
 func (p *parser) time(place int, form timeForm) (e exact, reason string) {

@@ -50,7 +50,11 @@ const (
 type Event struct {
 	At   int64  // µs since the Unix epoch, 0 to MaxAt
 	Key  string // whom the request counts against: never empty, any bytes; equal keys share one string
-	Cost int64  // units asked for, 0 or more; always 1 in an access log
+	Cost int64  // units asked for, 0 or more; always 1 in an access log; with Options.SettleColumn those to reserve
+
+	// Both are 0 without Options.SettleColumn.
+	End    int64 // µs since the Unix epoch, At to MaxAt: when the request ended; At where the trace does not tell
+	Actual int64 // units that it cost in the end, 0 or more
 
 	// KeyIndex numbers the distinct keys 0, 1, 2, … in the order of their first usable line, so that a caller can keep
 	// what it knows about a key in a slice and save a map look-up per event. In a sorted trace the numbers of keys
@@ -127,7 +131,7 @@ func (r *Reader) Next() (Event, error) {
 		r.stop(err)
 		return Event{}, r.err
 	}
-	return Event{At: rec.at, Key: r.keys.names[rec.key], Cost: rec.cost, KeyIndex: int(rec.key)}, nil
+	return Event{At: rec.at, Key: r.keys.names[rec.key], Cost: rec.cost, End: rec.end, Actual: rec.actual, KeyIndex: int(rec.key)}, nil
 }
 
 func (r *Reader) nextSorted() (record, error) {
@@ -158,6 +162,11 @@ func (r *Reader) read() (record, error) {
 				return record{}, err
 			}
 			continue
+		}
+		if err == io.EOF {
+			if err := r.parser.checkMembers(); err != nil {
+				return record{}, err
+			}
 		}
 		if err != nil {
 			return record{}, r.inInput(err)
@@ -202,7 +211,7 @@ func (r *Reader) read() (record, error) {
 		if f.at > r.latest.at {
 			r.latest = moment{f.at, r.lines.number}
 		}
-		return record{at: f.at, cost: f.cost, key: key}, nil
+		return record{at: f.at, cost: f.cost, end: f.end, actual: f.actual, key: key}, nil
 	}
 }
 
