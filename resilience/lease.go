@@ -78,7 +78,7 @@ type LeaseOptions struct {
 // that of the store, moved on by the clock of this process. Its ResetAfter is that of the
 // units taken.
 //
-// Takes of several ops, charges, refunds and looks at other slots are the store's; units that
+// Takes of several ops, takes with an ID, charges, refunds and looks at other slots are the store's; units that
 // are held count as taken there. A look at a slot whose units are held, for no more than these, is
 // answered as a take would be. Reset drops the units of this process; the units that other processes
 // hold at that instant, or give back later, may be admitted once more.
@@ -209,7 +209,7 @@ func (l *Lease) wrap(inner store.Store, timeout time.Duration) store.Store {
 	apply := func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
 		return l.apply(ctx, ops, timeout, next)
 	}
-	return store.Wrap(&returning{inner, l}, store.Hooks{Apply: apply, Peek: l.peek, Reset: l.reset})
+	return store.Wrap(&returning{inner, l}, store.Hooks{Apply: apply, Once: l.once, Peek: l.peek, Reset: l.reset})
 }
 
 // returning is the inner store, whose Close gives the units of leases back first.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -182,7 +183,7 @@ func (l *Lease) single(ctx context.Context, ops []store.Op, timeout time.Duratio
 		if at, used, wait, moves = l.retry(sh, op, at); used {
 			return at, true, nil
 		}
-		if wait != nil && !ended(ctx, timeout, wait) {
+		if wait != nil && !deadline.Wait(ctx, wait, timeout) {
 			break
 		}
 		if wait == nil && moves == before {
@@ -215,30 +216,26 @@ func (l *Lease) retry(sh *shard, op *store.Op, denied algorithm.Instant) (at alg
 	return denied, false, s.wait(), s.moves
 }
 
-// ended waits for the end of a call, and reports whether it came in time.
-func ended(ctx context.Context, timeout time.Duration, wait <-chan struct{}) bool {
-	var late <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case <-wait:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-late:
-		return false
-	}
-}
-
 // pass asks the store, and notes what it says of slots that are watched.
 func (l *Lease) pass(ctx context.Context, ops []store.Op, next store.ApplyFunc) (at algorithm.Instant, committed bool, err error) {
 	at, committed, err = next(ctx, ops)
-	if err != nil {
-		return at, committed, err
+	if err == nil {
+		l.learn(ops)
 	}
+	return at, committed, err
+}
+
+// once asks the store for a step with an ID.
+func (l *Lease) once(ctx context.Context, o store.Once, ops []store.Op, next store.OnceFunc) (at algorithm.Instant, committed bool, err error) {
+	at, committed, err = next(ctx, o, ops)
+	if err == nil && !l.closed.Load() {
+		l.learn(ops)
+	}
+	return at, committed, err
+}
+
+// learn notes what the store has answered for slots that are watched.
+func (l *Lease) learn(ops []store.Op) {
 	for i := range ops {
 		op := &ops[i]
 		sh := l.table.shard(op.Key)
@@ -251,7 +248,6 @@ func (l *Lease) pass(ctx context.Context, ops []store.Op, next store.ApplyFunc) 
 		}
 		sh.mu.Unlock()
 	}
-	return at, committed, nil
 }
 
 // reset stands around Reset. Units that were taken before it, or while it is made, are
