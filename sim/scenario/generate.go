@@ -103,7 +103,7 @@ func (g *generator) fill(v reflect.Value) {
 	kind := s.kindOf(v)
 	for i := range s.fields {
 		f := &s.fields[i]
-		if u, takes := f.use(kind); takes && v.Field(f.index).IsZero() && (u.required || g.half()) {
+		if u, takes := f.use(kind); takes && !f.undrawn && v.Field(f.index).IsZero() && (u.required || g.half()) {
 			g.draw(f, v.Field(f.index))
 		}
 	}

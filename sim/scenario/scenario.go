@@ -15,7 +15,7 @@ import (
 // number, a duration, the bytes of a text or the items of a list), the allowed texts
 // "a|b" and a default "=1". The tag kinds holds the kinds that take a field, with "!"
 // where the kind requires it and "=1" where the kind has a default of its own. The tag
-// draw is the range from which Generate draws.
+// draw is the range from which Generate draws, or never.
 type Scenario struct {
 	// Name is what reports call it; required.
 	Name string `yaml:"name" rule:"required 1..1000"`
@@ -88,6 +88,10 @@ type Nodes struct {
 	Share int64 `yaml:"share,omitempty" rule:"1..1000 =128" draw:"1..100"`
 	// InFlight is how many calls of a node may be in flight, 1 to 100 [2].
 	InFlight int64 `yaml:"in_flight,omitempty" rule:"1..100 =2"`
+	// Lease is a resilience.Lease at each node, between its limiter and the server [there is
+	// none]. Then the clock of the server decides, no fault moves it, and duplicated
+	// requests are dropped.
+	Lease *Lease `yaml:"lease,omitempty" draw:"never"`
 	// Skew is how far a node's clock may be off, to either side, up to 24h [0s]. Each
 	// node draws its own.
 	Skew time.Duration `yaml:"skew,omitempty" rule:"1us..24h" draw:"1us..1m"`
@@ -103,6 +107,16 @@ type Nodes struct {
 	// LocalShare gives each local store of OnFailure local a part of every limit: one of so
 	// many, up to 1000 [1].
 	LocalShare int64 `yaml:"local_share,omitempty" rule:"1..1000" draw:"1..10"`
+}
+
+// Lease is the options of a resilience.Lease.
+type Lease struct {
+	// Units is the most units of one lease, 1 to 1000000 [10000].
+	Units int64 `yaml:"units,omitempty" rule:"1..1000000 =10000"`
+	// MaxShare is the largest part of a limit that one lease may hold, up to 0.5 [0.05].
+	MaxShare Decimal `yaml:"max_share,omitempty" rule:"0..0.5 =0.05"`
+	// Life is how long units may be held, 1ms to 1h [1s].
+	Life time.Duration `yaml:"life,omitempty" rule:"1ms..1h =1s"`
 }
 
 // Network is the way between a node and the server. Messages of one direction arrive in
@@ -222,6 +236,10 @@ type Expect struct {
 //     without these faults. It is checked where nothing else couples keys of different
 //     servers: no Throttle, no ClosedLoop whose callers have several keys each or share a
 //     Count, no eviction of all servers, no Breaker and no DenyCache;
+//   - leases: callers are admitted at most what the server has charged less what it was
+//     given back; what they use is within the limit, of a window exactly, and of a rate with the units
+//     that it gains in the Life of a lease and the Timeout; a node has at most one call under way for a slot that takes
+//     units in advance or gives them back; in the end no node holds any;
 //   - subject: of a policy, every rule that matches a request limits it, under the one key
 //     that its subject always has and no other subject has;
 //   - shadow: of a policy, the answer is what the enforced rules say: a rule in shadow is
@@ -240,7 +258,7 @@ type Expect struct {
 // a key gets another limit while a run goes on, what its state holds of the limit before
 // may deny: it is compared with the limit again when it was fresh.
 func Rules() []string {
-	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation",
+	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation", "leases",
 		"subject", "shadow", "list", "breaker", "deny-cache", "local-sum"}
 }
 

@@ -23,6 +23,7 @@ type field struct {
 	each     *field // of the items of a list of numbers
 	kinds    map[string]use
 	draw     *field // the range that Generate draws from
+	undrawn  bool   // Generate leaves it out
 }
 
 // use is how a kind takes a field.
@@ -74,7 +75,9 @@ func newField(index int, name string, f reflect.StructField) field {
 		made.each = new(field)
 		made.each.rule(f.Type.Elem(), text)
 	}
-	if text := f.Tag.Get("draw"); text != "" {
+	if text := f.Tag.Get("draw"); text == "never" {
+		made.undrawn = true
+	} else if text != "" {
 		made.draw = new(field)
 		if t := f.Type; t.Kind() == reflect.Slice {
 			made.draw.rule(t.Elem(), text)

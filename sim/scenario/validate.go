@@ -71,6 +71,11 @@ func (s *Scenario) Validate() error {
 			return refuse(fmt.Sprintf("limits[%d].name", i), l.Name, "unlike every other")
 		}
 	}
+	if s.Nodes.Lease != nil {
+		if err := s.suitsLeases(); err != nil {
+			return err
+		}
+	}
 	for i := range s.Faults {
 		if err := s.Faults[i].in(s, fmt.Sprintf("faults[%d]", i)); err != nil {
 			return err
@@ -83,6 +88,31 @@ func (s *Scenario) Validate() error {
 	for i, e := range s.Expect {
 		if e.Limit != "" && s.PolicyFile == "" && !slices.Contains(names, e.Limit) { // Run reads the file
 			return refuse(fmt.Sprintf("expect[%d].limit", i), e.Limit, "the name of a limit")
+		}
+	}
+	return nil
+}
+
+// suitsLeases refuses what the rule leases could not judge.
+func (s *Scenario) suitsLeases() error {
+	if s.Server.Clock == "node" {
+		return refuse("server.clock", s.Server.Clock, "server where nodes have leases")
+	}
+	if s.Policy != "" {
+		return refuse("policy", "a policy", "absent where nodes have leases")
+	}
+	if s.Nodes.Breaker {
+		return refuse("nodes.breaker", true, "absent where nodes have leases")
+	}
+	if s.Nodes.DenyCache > 0 {
+		return refuse("nodes.deny_cache", s.Nodes.DenyCache, "absent where nodes have leases")
+	}
+	if s.Network.Repeats {
+		return refuse("network.repeats", true, "absent where nodes have leases")
+	}
+	for i, f := range s.Faults {
+		if f.Kind == "clock" {
+			return refuse(fmt.Sprintf("faults[%d].kind", i), f.Kind, "another fault where nodes have leases")
 		}
 	}
 	return nil

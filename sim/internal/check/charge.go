@@ -32,7 +32,9 @@ func (c *Checker) charge(s *Slot, at, cost int64) {
 	}
 	AddUnits(&l.Result.ExecutedUnits, cost)
 	c.fraction(s)
-	c.admitted(s, cost, false)
+	if s.leased.taken += cost; c.Leased == nil {
+		c.admitted(s, cost, false)
+	}
 }
 
 // AdmittedWithout measures an admission that a failure mode made without the server.

@@ -32,6 +32,7 @@ const (
 	Breaker   = "breaker"
 	DenyCache = "deny-cache"
 	LocalSum  = "local-sum"
+	Leases    = "leases"
 )
 
 // Checker checks the decisions of one run.
@@ -61,6 +62,8 @@ type Checker struct {
 	ClocksDiffer, ClocksDrift bool
 	// Nodes is the number of nodes, and Crashes how many of them have lost their memory so far.
 	Nodes, Crashes int64
+	// Leased is set where nodes have leases.
+	Leased *Leased
 	// Servers are the clocks of decisions, one for each server.
 	Servers []*Clock
 }
@@ -110,14 +113,20 @@ func (c *Checker) Verify(d *Decision) {
 		c.note(d, i)
 		s.Limit.Result.Executed++
 		s.Limit.Result.ExecutedAllowed += One(op.Outcome.Allowed)
-		c.verifyOp(s, op, d.At)
+		if op.Request.Verb == algorithm.Take {
+			c.verifyOp(s, op, d.At)
+		}
 	}
 	if d.Committed != all {
 		c.Fail(AllOrNone, "committed is %t, and whether every op is allowed is %t", d.Committed, all)
 	}
 	for i := range d.Ops {
 		op, s := &d.Ops[i], d.Slots[i]
-		if d.Committed && op.Request.Cost > 0 {
+		switch {
+		case !d.Committed || op.Request.Cost == 0:
+		case op.Request.Verb == algorithm.Refund:
+			c.refund(s, d.At, int64(op.Request.At), op.Request.Cost)
+		default:
 			c.charge(s, d.At, op.Request.Cost)
 		}
 		c.verifyAfter(s, op, d.At, d.Committed)

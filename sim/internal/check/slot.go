@@ -86,6 +86,7 @@ type Slot struct {
 	locally, localSince int64
 
 	window   window
+	leased   leased
 	retained bool // it is never forgotten
 }
 

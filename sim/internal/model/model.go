@@ -137,6 +137,19 @@ func (l *Limit) StartTrueTime(clocksVary bool) Model {
 	return l.Start()
 }
 
+// StartLate returns the model that measures what is used up to late µs after it was charged:
+// its Room for nothing says whether that keeps within what the limit then allows. A window has
+// no more for it, where units end with their window. nil: nothing of that kind is used late.
+func (l *Limit) StartLate(late int64) Model {
+	switch l.Kind {
+	case algorithm.KindGCRA, algorithm.KindTokenBucket:
+		return l.bucket(l.Capacity + l.Slack(late))
+	case algorithm.KindFixedWindow, algorithm.KindSlidingCounter:
+		return l.Start()
+	}
+	return nil
+}
+
 // Bound returns the most units that the limit admits to one slot in a closed interval
 // of length µs; the largest int64 where no bound is stated.
 func (l *Limit) Bound(length int64) int64 {

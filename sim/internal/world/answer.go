@@ -56,6 +56,9 @@ func (w *world) decided(a *attempt, d *weir.Decision, err error) {
 	if o.degraded && d.Allowed {
 		w.AdmittedWithout(a.client.slots[0], a.cost)
 	}
+	if err == nil && d.Allowed && !o.degraded && w.Leased != nil {
+		w.used(a)
+	}
 	e := w.event(kind, a)
 	e.Allowed, e.Remaining, e.DelayMicros = d.Allowed, d.Remaining, micros(d.Delay)
 	e.RetryMicros, e.ResetMicros = micros(d.RetryAfter), micros(d.ResetAfter)
@@ -77,6 +80,9 @@ func (w *world) decidedTogether(a *attempt, r *weir.Result, err error) {
 		for _, s := range a.client.slots {
 			w.AdmittedWithout(s, a.cost)
 		}
+	}
+	if err == nil && r.Allowed && !o.degraded && w.Leased != nil {
+		w.used(a)
 	}
 	e := w.event(kind, a)
 	e.Allowed, e.RetryMicros, e.DelayMicros = r.Allowed, micros(r.RetryAfter), micros(o.delay)

@@ -15,6 +15,7 @@ type coroutine struct {
 	stop    func()
 	yield   func(struct{}) bool
 	attempt *attempt
+	sweep   *leases // in place of an attempt
 }
 
 func newCoroutine(w *world) *coroutine {
@@ -22,8 +23,13 @@ func newCoroutine(w *world) *coroutine {
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
 		c.yield = yield
 		for !w.over {
-			c.attempt.node.decide(c.attempt)
-			c.attempt = nil
+			if c.sweep != nil {
+				c.sweep.Sweep(w.context())
+				c.sweep.sweeping = false
+			} else {
+				c.attempt.node.decide(c.attempt)
+			}
+			c.attempt, c.sweep = nil, nil
 			w.idle = append(w.idle, c)
 			if w.over || !yield(struct{}{}) {
 				return
@@ -36,14 +42,19 @@ func newCoroutine(w *world) *coroutine {
 
 // start decides an attempt, as far as it gets without waiting.
 func (w *world) start(a *attempt) {
-	var c *coroutine
-	if n := len(w.idle); n > 0 {
-		c, w.idle = w.idle[n-1], w.idle[:n-1]
-	} else {
-		c = newCoroutine(w)
-	}
+	c := w.coroutine()
 	c.attempt = a
 	c.resume()
+}
+
+// coroutine returns one that is idle.
+func (w *world) coroutine() (c *coroutine) {
+	n := len(w.idle)
+	if n == 0 {
+		return newCoroutine(w)
+	}
+	c, w.idle = w.idle[n-1], w.idle[:n-1]
+	return c
 }
 
 // resume runs the coroutine until it waits again or is done.

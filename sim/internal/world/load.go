@@ -57,6 +57,9 @@ type attempt struct {
 	// Where a policy decides.
 	life  int // of the node
 	asked int // ops that this try has sent
+
+	// chargedAt is when the server charged this try, on its clock; 0: it did not.
+	chargedAt int64
 }
 
 func newLoad(w *world, number int) *load {
@@ -241,6 +244,7 @@ func (a *attempt) happen(w *world) {
 func (w *world) try(a *attempt) {
 	l := a.load
 	a.tries++
+	a.chargedAt = 0
 	w.offered(a)
 	if gate := a.throttle(); gate != nil && !gate.Pass(w.Now, l.gateDraw) {
 		w.Goals[check.Throttled]++

@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -31,6 +30,7 @@ type node struct {
 	local    *localStore        // of the failure mode local; else nil
 	settings scenario.Nodes
 	jitter   *random.Stream // of its breaker
+	leases   *leases        // nil: there are none
 
 	limits  batch.Limits
 	batcher *batch.Batcher[*group]
@@ -98,6 +98,14 @@ func (n *node) boot() error {
 	if err != nil {
 		return err
 	}
+	if o := w.scenario.Nodes.Lease; o != nil {
+		if n.leases, err = newLeases(n, states, *o); err != nil {
+			return err
+		}
+		states = n.leases.Lease
+		every := max(1, micros(scenario.Complete(*o).Life)/8)
+		w.queue.plan(w.Now+every, &leaseSweep{n.leases, every})
+	}
 	if w.together {
 		n.multi, err = weir.NewMultiLimiter(states, opts)
 	} else {
@@ -148,11 +156,11 @@ func (n *node) decide(a *attempt) {
 		for i, l := range w.Limits {
 			w.asks = append(w.asks, named(l).ForN(a.client.slots[i].Key, a.cost))
 		}
-		r, err := n.multi.Take(context.Background(), w.asks...)
+		r, err := n.multi.Take(w.context(), w.asks...)
 		w.decidedTogether(a, &r, err)
 		return
 	}
-	d, err := n.limiter.AllowN(context.Background(), a.client.slots[0].Key, a.cost)
+	d, err := n.limiter.AllowN(w.context(), a.client.slots[0].Key, a.cost)
 	w.decided(a, &d, err)
 }
 

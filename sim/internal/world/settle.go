@@ -24,6 +24,7 @@ func (w *world) settle(ctx context.Context) error {
 		w.Fail(check.Liveness, "%d callers wait, and no message is on its way any more", busy)
 	}
 	w.checkMissing()
+	w.checkHeld()
 	w.rest()
 	peeked := make([]int, len(w.Limits))
 	for _, s := range w.slots() {

@@ -37,6 +37,9 @@ type Options struct {
 	// OneNode plants a mistake, for tests: clients do not tell servers apart, so that
 	// the calls to all of them share the bounds of one.
 	OneNode bool
+
+	// Beneath plants a mistake, for tests: it wraps the store that a Lease asks.
+	Beneath func(store.Store) store.Store
 }
 
 // Recording is an opened trace; see sim.Recording.
@@ -175,6 +178,9 @@ func (w *world) settings() {
 	w.Measure = w.ClocksVary || w.mode != weir.FailClosed || w.governed != nil
 	w.ClocksDiffer, w.ClocksDrift = nodes.Skew > 0 || nodes.Drift > 0, nodes.Drift > 0
 	w.Nodes = nodes.Count
+	if nodes.Lease != nil {
+		w.Leased = &check.Leased{Late: micros(scenario.Complete(*nodes.Lease).Life) + w.timeout}
+	}
 }
 
 // share is the k of a local store that gives 1/k of each limit.
@@ -293,6 +299,9 @@ func (w *world) serverOf(slots []*check.Slot) *server { return w.servers[slots[0
 func (w *world) slotsOf(ops []store.Op) []*check.Slot {
 	if w.governed != nil {
 		return w.governed.slotsOf(ops)
+	}
+	if w.Leased != nil {
+		return w.leasedSlots(ops)
 	}
 	return w.current().client.slots
 }
