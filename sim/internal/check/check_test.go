@@ -90,7 +90,7 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 }
 
 func TestRulesHaveTheirNames(t *testing.T) {
-	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness, Isolation, Subject, Shadow, List, Breaker, DenyCache, LocalSum}
+	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness, Isolation, Leases, Subject, Shadow, List, Breaker, DenyCache, LocalSum}
 	if !slices.Equal(own, scenario.Rules()) {
 		t.Errorf("%v, and a scenario knows %v", own, scenario.Rules())
 	}
