@@ -37,7 +37,8 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 		if !violates(small) {
 			t.Errorf("seed %d: what is left does not violate %s", seed, f.Rule)
 		}
-		if len(small.Faults) > 0 || len(small.Traffic) > 1 || len(small.Limits) > 1 || small.Nodes.Count > 1 || small.Duration > s.Duration {
+		// Two kinds of traffic may stay: each alone, with as few requests, violates nothing.
+		if len(small.Faults) > 0 || len(small.Traffic) > 2 || len(small.Limits) > 1 || small.Nodes.Count > 1 || small.Duration > s.Duration {
 			text, err := small.YAML()
 			t.Errorf("seed %d: this is left (%v):\n%s", seed, err, text)
 		}
