@@ -28,7 +28,8 @@ const (
 	FailOpen
 	// FailLocal asks the store in Options.Local instead, usually one in memory
 	// with the same limit for this process alone. The Decision is Degraded,
-	// with the error of the first store in Cause.
+	// with the error of the first store in Cause. A refund gives nothing back
+	// there: its units were taken from the first store.
 	FailLocal
 )
 
@@ -133,6 +134,7 @@ func (g *guard) fallback(ctx context.Context, id string, ops []store.Op, take bo
 		return 0, nil, err
 	}
 	if g.mode == FailLocal {
+		lookAtRefunds(ops)
 		var localErr error
 		if id == "" {
 			at, localErr = call(ctx, g.local, g.localTimeout, ops, take)
@@ -146,6 +148,16 @@ func (g *guard) fallback(ctx context.Context, id string, ops []store.Op, take bo
 	}
 	admitUncounted(ops)
 	return 0, err, nil
+}
+
+// lookAtRefunds makes a look of each refund: to give back to one store what was taken from
+// another would admit more than the limit there.
+func lookAtRefunds(ops []store.Op) {
+	for i := range ops {
+		if r := &ops[i].Request; r.Verb == algorithm.Refund {
+			r.Cost = 0
+		}
+	}
 }
 
 // failures are the errors that a failure mode covers; never are those that it

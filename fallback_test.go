@@ -243,6 +243,32 @@ func TestLocalThatFailsToReportsBothErrors(t *testing.T) {
 	}
 }
 
+// TestRefundGivesNothingBackToTheLocalStore: what was taken from the store before it failed
+// does not let more pass from the local one.
+func TestRefundGivesNothingBackToTheLocalStore(t *testing.T) {
+	main := &failing{Store: memory(t)}
+	slow := weir.Must(weir.ParseLimit("slow", "gcra:5/24h"))
+	l, err := weir.New(main, slow, &weir.Options{OnFailure: weir.FailLocal, Local: memory(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	taken, err := l.AllowN(ctx, "k", 5)
+	if err != nil || !taken.Allowed || taken.Degraded {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	main.err = store.ErrUnavailable
+	if d, err := l.AllowN(ctx, "k", 5); err != nil || !d.Allowed || !d.Degraded {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if d, err := l.Refund(ctx, "k", 5, taken.At); err != nil || !d.Allowed || !d.Degraded || d.Remaining != 0 {
+		t.Errorf("the refund: %+v, %v", d, err)
+	}
+	if d, err := l.Allow(ctx, "k"); err != nil || d.Allowed {
+		t.Errorf("after the refund: %+v, %v", d, err)
+	}
+}
+
 func TestMultiLimiterAnswersAsTheModeSays(t *testing.T) {
 	down := &failing{Store: memory(t), err: store.ErrUnavailable}
 	asks := []weir.Ask{fiveLimit.ForN("a", 5), fiveLimit.For("b")}
