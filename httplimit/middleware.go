@@ -193,6 +193,9 @@ func (o *Options) checked() (*Options, error) {
 	if o.MaxDelay < 0 {
 		return nil, refuse("Options.MaxDelay", o.MaxDelay.String(), "0 (no bound) or more")
 	}
+	if o.Settle == nil && o.SettleFailed != nil {
+		return nil, refuse("Options.SettleFailed", "a function", "nil without Options.Settle")
+	}
 	return o, o.Headers.check()
 }
 

@@ -211,9 +211,6 @@ func (p *enforced) settle(ctx context.Context, t *taken, actual func(string, int
 // checkSettle refuses limits that know no other verb than a take.
 func (o *Options) checkSettle(limits []weir.Limit) error {
 	if o.Settle == nil {
-		if o.SettleFailed != nil {
-			return refuse("Options.SettleFailed", "a function", "nil without Options.Settle")
-		}
 		return nil
 	}
 	for i := range limits {
