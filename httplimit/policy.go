@@ -133,8 +133,12 @@ const (
 	missing = "The request does not say whom it is from."
 )
 
-// policyItems are the items of RateLimit-Policy of one version of a policy: at most as many
-// as the policy has limits, with all tiers and exceptions.
+// maxPolicyItems bounds the items that are kept, where policies that differ have one version:
+// see policy.CompileOptions.
+const maxPolicyItems = 10_000
+
+// policyItems are the items of RateLimit-Policy of one version of a policy: mostly at most as
+// many as the policy has limits, with all tiers and exceptions.
 type policyItems struct {
 	version string
 	mu      sync.RWMutex
@@ -172,6 +176,9 @@ func (p *policyItems) of(rule *policy.RuleVerdict) string {
 	if !known {
 		text = string(appendPolicy(nil, &rule.Limit))
 		p.mu.Lock()
+		if len(p.texts) >= maxPolicyItems {
+			clear(p.texts)
+		}
 		p.texts[key] = text
 		p.mu.Unlock()
 	}
