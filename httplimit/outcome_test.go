@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,6 +80,7 @@ func TestOutcomeSaysWhatTheHandlerDid(t *testing.T) {
 		"two statuses":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404); w.WriteHeader(200) }, 404, 0, nil},
 		"early hints":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(500) }, 500, 0, nil},
 		"a flush":          {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.WriteHeader(500) }, 200, 0, nil},
+		"no status":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(1000) }, 500, 0, httplimit.ErrPanicked},
 		"a panic":          {func(http.ResponseWriter, *http.Request) { panic("x") }, 500, 0, httplimit.ErrPanicked},
 		"a late panic":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "he"); panic("x") }, 200, 2, httplimit.ErrPanicked},
 		"a client is gone": {func(http.ResponseWriter, *http.Request) { leave() }, 499, 0, context.Canceled},
@@ -307,7 +309,12 @@ func TestSettleIsRefused(t *testing.T) {
 	if _, err := httplimit.NewMulti(multi, settle, httplimit.Rule{Limit: limit, Key: httplimit.Everyone}); err == nil || !strings.Contains(err.Error(), "Charger") {
 		t.Error(err)
 	}
-	if _, err := httplimit.New(l, httplimit.Everyone, &httplimit.Options{SettleFailed: func(*http.Request, error) {}}); err == nil || !strings.Contains(err.Error(), "SettleFailed") {
+	failed := &httplimit.Options{SettleFailed: func(*http.Request, error) {}}
+	if _, err := httplimit.New(l, httplimit.Everyone, failed); err == nil || !strings.Contains(err.Error(), "SettleFailed") {
+		t.Error(err)
+	}
+	e := weir.Must(policy.NewEnforcer(multi, weir.Must(policy.Parse([]byte(threeTiers), nil)).Compiled, nil))
+	if _, err := httplimit.NewPolicy(e, nil, nil, failed); err == nil || !strings.Contains(err.Error(), "SettleFailed") {
 		t.Error(err)
 	}
 }
@@ -411,5 +418,85 @@ func TestSettledStreamsAndTakenConnections(t *testing.T) {
 	taken, err := io.ReadAll(response.Body)
 	if o := <-outcomes; err != nil || string(taken) != "ok" || o.Status != 101 || o.Bytes != 0 {
 		t.Errorf("%q %v %+v", taken, err, o)
+	}
+}
+
+// unwraps is a ResponseWriter that only http.ResponseController sees through.
+type unwraps struct{ below http.ResponseWriter }
+
+func (w unwraps) Header() http.Header         { return w.below.Header() }
+func (w unwraps) Write(b []byte) (int, error) { return w.below.Write(b) }
+func (w unwraps) WriteHeader(status int)      { w.below.WriteHeader(status) }
+func (w unwraps) Unwrap() http.ResponseWriter { return w.below }
+
+// outcomeOf returns the outcome of a request to a server.
+func outcomeOf(t *testing.T, http2 bool, method string, wrap func(http.ResponseWriter) http.ResponseWriter, h http.HandlerFunc) *httplimit.Outcome {
+	t.Helper()
+	l, _ := newLimiter(t, "gcra:1000/24h")
+	outcomes := make(chan *httplimit.Outcome, 1)
+	limited := newMiddleware(t, l, httplimit.Everyone, &httplimit.Options{Settle: func(_ *http.Request, o *httplimit.Outcome) int64 {
+		outcomes <- o
+		return 1
+	}}).Handler(h)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { limited.ServeHTTP(wrap(w), r) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.EnableHTTP2 = http2
+	if http2 {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	defer server.Close()
+	r, err := http.NewRequest(method, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return <-outcomes
+}
+
+// TestTakenConnectionHasItsStatus: also where the ResponseWriter is no http.Hijacker itself,
+// and where the handler answers with a status afterwards, which nobody gets.
+func TestTakenConnectionHasItsStatus(t *testing.T) {
+	for name, wrap := range map[string]func(http.ResponseWriter) http.ResponseWriter{
+		"a hijacker":       func(w http.ResponseWriter) http.ResponseWriter { return w },
+		"below another":    func(w http.ResponseWriter) http.ResponseWriter { return unwraps{w} },
+		"below two others": func(w http.ResponseWriter) http.ResponseWriter { return unwraps{unwraps{w}} },
+	} {
+		o := outcomeOf(t, false, "GET", wrap, func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			http.Error(w, "too late", http.StatusInternalServerError)
+		})
+		if o.Status != 101 || o.Bytes != 0 || o.Err != nil {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+// TestHEADOverHTTP2HasTheStatusThatWasSent: its stream ends with the header, so that
+// writing a body, and flushing, are errors.
+func TestHEADOverHTTP2HasTheStatusThatWasSent(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"copied": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.Copy(w, io.LimitReader(strings.NewReader(strings.Repeat("x", 1<<17)), 1<<16))
+		},
+		"flushed": func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			w.WriteHeader(http.StatusInternalServerError)
+		},
+	} {
+		if o := outcomeOf(t, true, "HEAD", func(w http.ResponseWriter) http.ResponseWriter { return w }, h); o.Status != 200 || o.Err != nil {
+			t.Errorf("%s: %+v", name, o)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,10 +39,10 @@ func (w *recorder) outcome(returned bool) *Outcome {
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+	w.ResponseWriter.WriteHeader(status) // which panics where it is no status
+	if w.status == 0 && !w.hijacked && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status // what comes before, such as 103, is no answer
 	}
-	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *recorder) Write(b []byte) (int, error) {
@@ -60,7 +61,11 @@ func (w *recorder) WriteString(s string) (int, error) {
 }
 
 func (w *recorder) ReadFrom(r io.Reader) (n int64, err error) {
-	n, err = io.Copy(w.ResponseWriter, r)
+	to, is := w.ResponseWriter.(io.ReaderFrom)
+	if !is {
+		return io.Copy(struct{ io.Writer }{w}, r)
+	}
+	n, err = to.ReadFrom(r)
 	if n > 0 {
 		w.implyStatus()
 	}
@@ -75,14 +80,34 @@ func (w *recorder) implyStatus() {
 }
 
 // Unwrap and FlushError are what http.ResponseController looks for.
-func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *recorder) Unwrap() http.ResponseWriter {
+	if _, is := w.ResponseWriter.(http.Hijacker); is {
+		return w.ResponseWriter // writer has a Hijack
+	}
+	return unwrapped{w.ResponseWriter, w}
+}
 
 func (w *recorder) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
-	if err == nil {
+	if !errors.Is(err, http.ErrNotSupported) { // with another error the status is written
 		w.implyStatus()
 	}
 	return err
+}
+
+// unwrapped is the ResponseWriter of a recorder that is no http.Hijacker, but may unwrap to
+// one: http.ResponseController finds it here, and the recorder sees it.
+type unwrapped struct {
+	http.ResponseWriter
+	recorder *recorder
+}
+
+func (w unwrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w unwrapped) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.recorder.hijacked = w.recorder.hijacked || err == nil
+	return conn, rw, err
 }
 
 // flusher and hijacker are for a ResponseWriter that is one.
