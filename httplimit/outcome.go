@@ -21,9 +21,9 @@ type Outcome struct {
 	Taken int64
 	// Status is the status of the answer, also where the handler returned it as an
 	// error. 499 where the client was gone before anything was written, 500 where the
-	// handler panicked before, 101 where it took the connection over. For gRPC and
-	// Connect it is the HTTP status that the code of the call stands for. An adapter
-	// may leave it 0 where nothing was written.
+	// handler panicked before, 101 where it took the connection over; gin and echo do
+	// not say that it did: 200. For gRPC and Connect it is the HTTP status that the code
+	// of the call stands for. An adapter may leave it 0 where nothing was written.
 	Status int
 	// Bytes is the size of the body as the handler wrote it; of a connection that was
 	// taken over, what was written before. 0 for gRPC and Connect.
