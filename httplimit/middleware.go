@@ -42,7 +42,8 @@ type Options struct {
 	// limit, 0 or more, once its handler has returned: see OnlyFailures, BodyBytes and
 	// Outcome. Until then the request holds what Cost says, so that no number of
 	// concurrent requests passes the limit. Then the rest is given back, or the excess
-	// is charged, into debt where nothing is left. Equal costs ask nothing.
+	// is charged, into debt where nothing is left. Equal costs ask nothing. What a failure
+	// mode admitted is not settled: with weir.FailLocal it keeps its Cost there.
 	Settle func(r *http.Request, o *Outcome) int64
 	// SettleFailed, where it is not nil, gets the error of a request that could not be
 	// settled, and keeps what it took: of the store, also where a failure mode has
