@@ -30,7 +30,7 @@ func get(t *testing.T, app *fiber.App, path string, headers ...string) (*http.Re
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := app.Test(r)
+	response, err := app.Test(r, fiber.TestConfig{}) // without a time-out
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestPathThatIsNoURLIsSeen(t *testing.T) {
 	for _, path := range []string{"/items/%zz?a=b", "/items/%2fx?a=b", "http://example.com/items/%zz", "/items/a%"} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RequestURI = path // sent as it is
-		response, err := app.Test(r)
+		response, err := app.Test(r, fiber.TestConfig{}) // without a time-out
 		if err != nil {
 			t.Fatal(err)
 		}
