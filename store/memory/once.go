@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"hash/maphash"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -61,15 +62,20 @@ func (m *made) answer(c *onceCall, at algorithm.Instant, ops []store.Op) (known 
 	return true, nil
 }
 
-// remember notes the step that was made of ops; there is room for it.
+// remember notes the step that was made of ops, for which room was reserved. The texts are
+// copied, as those of a slot are: see hold.
 func (sh *shard) remember(c *onceCall, at algorithm.Instant, ops []store.Op) {
 	m := sh.ids[c.idOf]
 	if m == nil {
+		if sh.store.closed.Load() {
+			sh.store.release(1) // Close has emptied this shard, or is about to
+			return
+		}
 		if sh.ids == nil {
 			sh.ids = make(map[idOf]*made)
 		}
-		m = &made{idOf: c.idOf}
-		sh.ids[c.idOf] = m
+		m = &made{idOf: idOf{strings.Clone(c.tag), strings.Clone(c.id)}}
+		sh.ids[m.idOf] = m
 	} else {
 		heap.Remove(&sh.ends, m.place)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -59,6 +61,42 @@ func TestIDsCountAsKeys(t *testing.T) {
 	}
 	if got := s.Stats(); got != (Stats{Keys: 1, IDs: 3}) || len(s.shardOf("a", "1").ends) != len(s.shardOf("a", "1").ids) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestStepOnAClosedStoreLeavesNoID: one that Close has overtaken.
+func TestStepOnAClosedStoreLeavesNoID(t *testing.T) {
+	s, err := New(&Options{MaxKeys: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	ops := []store.Op{{Slot: store.Slot{Key: "a", Algorithm: algorithm.Must(algorithm.NewFixedWindow(algorithm.PerDay(100)))}, Request: algorithm.Request{Cost: 1}}}
+	if _, _, err := s.several(context.Background(), ops, true, &onceCall{idOf: idOf{"a", "id"}, ttl: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Stats(); got != (Stats{}) || s.held.Load() != 0 {
+		t.Errorf("%+v, and room for %d is taken", got, s.held.Load())
+	}
+}
+
+// TestIDKeepsNothingElse: the key and the ID may be parts of long texts.
+func TestIDKeepsNothingElse(t *testing.T) {
+	s, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	line := strings.Clone("the key, the id")
+	if err := onceAsk(s, line[:7], line[9:], time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for id, m := range s.shardOf("the key", "the id").ids {
+		for _, kept := range []idOf{id, m.idOf} {
+			if unsafe.StringData(kept.tag) == unsafe.StringData(line) || unsafe.StringData(kept.id) == unsafe.StringData(line[9:]) {
+				t.Error("a part of the text of the caller is kept")
+			}
+		}
 	}
 }
 
