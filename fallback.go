@@ -89,9 +89,10 @@ func withTimeout(s store.Store, timeout time.Duration) (store.Store, time.Durati
 // ask applies ops, or peeks. cause is the failure that the mode answered for.
 func (g *guard) ask(ctx context.Context, ops []store.Op, take bool) (at algorithm.Instant, cause, err error) {
 	if take && g.resolveWithin > 0 {
-		return g.askOnce(ctx, NewID(), ops)
+		at, err = g.decideOnce(ctx, NewID(), ops)
+	} else {
+		at, err = call(ctx, g.store, g.timeout, ops, take)
 	}
-	at, err = call(ctx, g.store, g.timeout, ops, take)
 	if err == nil {
 		return at, nil, nil
 	}

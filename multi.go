@@ -2,6 +2,7 @@ package weir
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,7 @@ func NewMultiLimiter(s store.Store, opts *Options) (*MultiLimiter, error) {
 }
 
 func newMultiLimiter(g guard, opts *Options) *MultiLimiter {
-	return &MultiLimiter{guard: g, observer: opts.Observer, debt: opts.SettleIntoDebt, key: opts.ReservationKey, done: make(chan struct{})}
+	return &MultiLimiter{guard: g, observer: opts.Observer, debt: opts.SettleIntoDebt, key: slices.Clone(opts.ReservationKey), done: make(chan struct{})}
 }
 
 // Take implements Decider: it asks each limit for its cost, at one instant and in
@@ -95,21 +96,23 @@ func (m *MultiLimiter) decide(ctx context.Context, asks []Ask, take bool) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	id, err := idOf(asks)
-	if err != nil {
-		return Result{}, err
+	id := ""
+	if take { // a Peek ignores the IDs
+		if id, err = idOf(asks); err != nil {
+			return Result{}, err
+		}
 	}
 	return m.decideOps(ctx, id, ops, take)
 }
 
-// decideOps writes the outcomes into ops. A Peek ignores the id.
+// decideOps writes the outcomes into ops. id is "" for none.
 func (m *MultiLimiter) decideOps(ctx context.Context, id string, ops []store.Op, take bool) (Result, error) {
 	if m.closed.Load() {
 		return Result{}, store.ErrClosed
 	}
 	var at algorithm.Instant
 	var cause, err error
-	if id != "" && take {
+	if id != "" {
 		at, cause, err = m.guard.askOnce(ctx, id, ops)
 	} else {
 		at, cause, err = m.guard.ask(ctx, ops, take)

@@ -71,6 +71,9 @@ func TestTakeWithAnIDCountsOnce(t *testing.T) {
 	if look, err := m.Peek(ctx, asks...); err != nil || look.Decisions[0].Remaining != 6 || look.Decisions[1].Remaining != 86 {
 		t.Errorf("a Peek ignores the ID: %+v, %v", look, err)
 	}
+	if look, err := m.Peek(ctx, asks[0], org.For("o")); err != nil || !look.Allowed {
+		t.Errorf("a Peek ignores IDs that differ: %+v, %v", look, err)
+	}
 	if _, err := m.Wait(ctx, asks[0]); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("a Wait with an ID: %v", err)
 	}
@@ -180,6 +183,43 @@ func TestLimiterResolvesByItself(t *testing.T) {
 	}
 }
 
+// TestIDOutlivesWhatResolvesByItself: an ID that were forgotten before the last call would
+// be charged twice.
+func TestIDOutlivesWhatResolvesByItself(t *testing.T) {
+	s, _ := onMock(t)
+	const ttl, timeout = time.Second, 300 * time.Millisecond
+	for within, refused := range map[time.Duration]bool{ttl: true, ttl - timeout + 1: true, ttl - timeout: false} {
+		_, err := weir.NewMultiLimiter(s, &weir.Options{IDTTL: ttl, Timeout: timeout, ResolveWithin: within})
+		if refused != errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%v: %v", within, err)
+		}
+	}
+	for timeout, refused := range map[time.Duration]bool{9 * time.Minute: false, 10 * time.Minute: true, time.Hour: true} {
+		_, err := weir.NewMultiLimiter(s, &weir.Options{Timeout: timeout, ResolveWithin: time.Minute})
+		if refused != errors.Is(err, store.ErrInvalid) {
+			t.Errorf("a time-out of %v: %v", timeout, err)
+		}
+	}
+}
+
+// TestLocalStoreOfOneThatResolvesNeedsNoIDs: it is asked once.
+func TestLocalStoreOfOneThatResolvesNeedsNoIDs(t *testing.T) {
+	inner, _ := onMock(t)
+	local, _ := onMock(t)
+	down := store.Wrap(inner, store.Hooks{Once: func(context.Context, store.Once, []store.Op, store.OnceFunc) (algorithm.Instant, bool, error) {
+		return 0, false, store.ErrUnavailable
+	}})
+	l := weir.Must(weir.New(down, weir.Must(weir.ParseLimit("api", "gcra:10/1m")), &weir.Options{
+		ResolveWithin: time.Second, OnFailure: weir.FailLocal, Local: struct{ store.Store }{local},
+	}))
+	if d, err := l.Allow(context.Background(), "a"); err != nil || !d.Degraded || d.Remaining != 9 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := l.AllowOnce(context.Background(), "a", 1, "x"); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("with an ID of the caller: %+v, %v", d, err)
+	}
+}
+
 func TestReservationTextIsRead(t *testing.T) {
 	s, mock := onMock(t)
 	ctx := context.Background()
@@ -209,6 +249,25 @@ func TestReservationTextIsRead(t *testing.T) {
 		}
 		if err := s.Reset(ctx, []store.Slot{{Key: "u\x00\xfe", Limit: user.Name, Algorithm: user.Algorithm}, {Key: "o", Limit: "org", Algorithm: org.Algorithm}}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestTextOfADeniedReservationIsRead: also where the cost was above everything.
+func TestTextOfADeniedReservationIsRead(t *testing.T) {
+	s, _ := onMock(t)
+	l := weir.Must(weir.New(s, weir.Must(weir.ParseLimit("tokens", "gcra:10/1m")), nil))
+	for _, cost := range []int64{11, algorithm.MaxUnits + 1, 1<<63 - 1} {
+		text, err := weir.Must(l.Reserve(context.Background(), "a", cost)).MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Resume(text)
+		if err != nil || r.Allowed() {
+			t.Fatal(r, err)
+		}
+		if got, err := r.Settle(context.Background(), 1); err != nil || got.Charged[0] != 0 || remaining(t, l, "a") != 10 {
+			t.Errorf("%+v, %v", got, err)
 		}
 	}
 }

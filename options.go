@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -30,14 +31,16 @@ type Options struct {
 
 	// IDTTL is how long a Take with an ID is remembered (Ask.ID), and the settlement of
 	// a Reservation. 0 is 10 minutes; else 1 ms to 24 h in whole µs. Each takes memory
-	// of the store: about 200 bytes on a server.
+	// of the store: about 200 bytes on a server. Resolve, and whoever else asks again, has
+	// to end before: what is asked again later counts again.
 	IDTTL time.Duration
 
 	// ResolveWithin lets the limiter find out by itself what came of a call whose outcome
 	// is unknown, for as long as this and as the caller's ctx allows: every Take gets an
 	// ID, at random where it has none, and is asked for again under it. What is answered
-	// after that is for OnFailure to say. 0 does not; at most 1 minute and IDTTL. It needs
-	// a store that knows IDs, and costs what they cost.
+	// after that is for OnFailure to say. 0 does not; at most 1 minute, and IDTTL less Timeout:
+	// the ID must be remembered still. It needs a store that knows IDs, and costs what they
+	// cost.
 	ResolveWithin time.Duration
 
 	// SettleIntoDebt lets a Reservation that cost more than was reserved take the excess
@@ -90,12 +93,11 @@ func (o *Options) checkIDs(s store.Store) error {
 	if t := o.IDTTL; t != 0 && (t < store.MinTTL || t > store.MaxTTL || t%time.Microsecond != 0) {
 		return refuse("Options.IDTTL", t.String(), "0 (10m), or 1ms to 24h in whole µs")
 	}
-	longest := longestResolve
-	if o.IDTTL > 0 {
-		longest = min(longest, o.IDTTL)
-	}
+	// The step may have been made when the first call began.
+	remembered := cmp.Or(o.IDTTL, defaultIDTTL) - cmp.Or(o.Timeout, defaultTimeout)
+	longest := max(0, min(longestResolve, remembered))
 	if r := o.ResolveWithin; r < 0 || r > longest {
-		return refuse("Options.ResolveWithin", r.String(), "0 (not) to "+longest.String())
+		return refuse("Options.ResolveWithin", r.String(), "0 (not) to "+longest.String()+": 1m, and Options.IDTTL less Options.Timeout")
 	}
 	if f := store.FeaturesOf(s); o.ResolveWithin > 0 && f.Once == nil {
 		return refuse("Options.ResolveWithin", o.ResolveWithin.String(), "0, since the store knows no IDs")

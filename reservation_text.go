@@ -42,7 +42,8 @@ type askText struct {
 // contains the keys. It is an error while the outcome of the take is unknown. A Reservation
 // that FailOpen or FailLocal answered for settles nowhere in another process.
 //
-// Whoever has the text can settle the Reservation, once. See Options.ReservationKey for what
+// Whoever has the text can settle the Reservation, once, and again when Options.IDTTL has
+// passed since. See Options.ReservationKey for what
 // is known of a text that was changed.
 func (r *Reservation) MarshalText() ([]byte, error) {
 	r.turn <- struct{}{}
@@ -177,7 +178,7 @@ func (t *reservationText) check() error {
 		return errors.New("with an instant out of its bounds")
 	}
 	for _, a := range t.Asks {
-		if a.Cost < 0 || a.Cost > algorithm.MaxUnits {
+		if a.Cost < 0 || t.Allowed && a.Cost > algorithm.MaxUnits {
 			return errors.New("with a cost out of its bounds")
 		}
 	}

@@ -22,7 +22,8 @@ var ErrSettled = errors.New("weir: the reservation is settled")
 //
 // It settles once. A call whose outcome is unknown (store.ErrOutcomeUnknown) is made again
 // by the next call, and by Resolve, and counts once; so does a call in another process,
-// for as long as Options.IDTTL after the first.
+// for as long as Options.IDTTL after the first. A settlement that changes nothing, as to the
+// estimate itself, is not sent, and another process does not know of it.
 type Reservation struct {
 	multi  *MultiLimiter
 	guard  *guard // of the store that took the estimate; nil where none did
@@ -136,7 +137,8 @@ func (g *guard) fallbackGuard() *guard {
 func (r *Reservation) Allowed() bool { return r.Result().Allowed }
 
 // Result is the answer to the take of the estimate. It has no Decisions while its outcome
-// is unknown, and where Resume made the Reservation.
+// is unknown. Where Resume made the Reservation, only Allowed, At and Degraded of them are
+// known.
 func (r *Reservation) Result() Result {
 	r.turn <- struct{}{}
 	defer r.done()
@@ -236,6 +238,10 @@ func (r *Reservation) settle(ctx context.Context, actual []int64) (Settlement, e
 	return r.settled.clone(), nil
 }
 
+// settlementID follows the ID of a Reservation in that of its settlement. Nobody ends an ID
+// of a Take like this by chance.
+const settlementID = "\x00settle"
+
 // maxSettleAttempts bounds how often others may take what was seen to be left.
 const maxSettleAttempts = 100
 
@@ -282,7 +288,7 @@ func (r *Reservation) takenAt(i int) time.Time { return r.result.Decisions[i].At
 // unknown.
 func (r *Reservation) try(ctx context.Context, asks []Ask, actual []int64) (Result, error) {
 	start := time.Now()
-	result, err := r.guard.settle(ctx, r.id+"/settle", asks)
+	result, err := r.guard.settle(ctx, r.id+settlementID, asks)
 	r.multi.observe(ctx, KindTake, asks, &result, err, time.Since(start))
 	switch {
 	case errors.Is(err, store.ErrOutcomeUnknown):

@@ -353,6 +353,26 @@ func TestReserveRefusesWhatCannotBeSettled(t *testing.T) {
 // takesOnly is an algorithm without verbs.
 type takesOnly struct{ algorithm.Algorithm }
 
+// TestIDOfATakeIsNotOfASettlement: whatever the ID looks like.
+func TestIDOfATakeIsNotOfASettlement(t *testing.T) {
+	s, _ := onMock(t)
+	m := weir.Must(weir.NewMultiLimiter(s, nil))
+	ctx := context.Background()
+	limit := weir.Must(weir.ParseLimit("tokens", "gcra:10/24h"))
+	r := weir.Must(m.Reserve(ctx, weir.Once("order/17", limit.ForN("a", 4))...))
+	for _, id := range []string{"order/17/settle", "order/17 settle"} {
+		if got, err := m.Take(ctx, weir.Once(id, limit.For("a"))...); err != nil || !got.Allowed {
+			t.Fatal(got, err)
+		}
+	}
+	if err := r.Cancel(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if look := weir.Must(m.Peek(ctx, limit.ForN("a", 0))); look.Decisions[0].Remaining != 8 {
+		t.Errorf("%d remain after a Cancel, want 8", look.Decisions[0].Remaining)
+	}
+}
+
 // TestSettlementIsForgottenAfterTheTTL (D5): a settlement that is known no longer is a new one, as
 // the docs say.
 func TestSettlementIsForgottenAfterTheTTL(t *testing.T) {
