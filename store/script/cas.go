@@ -221,7 +221,10 @@ func (c *comparison) decodeMade(at algorithm.Instant, made string) error {
 	before := make([]algorithm.State, len(c.ops))
 	for i, text := range texts {
 		var err error
-		if before[i], err = readState(&source{log: layout(c.ops[i].Algorithm.Spec().Kind) == "list"}, text); err != nil {
+		if before[i], err = readState(&source{log: layout(c.ops[i].Algorithm.Spec().Kind) == "list"}, text); err == nil {
+			err = checkState(c.ops[i].Algorithm, before[i])
+		}
+		if err != nil {
 			return err
 		}
 	}

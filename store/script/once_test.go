@@ -194,3 +194,32 @@ func TestIDLiesBesideItsStates(t *testing.T) {
 		}
 	})
 }
+
+// TestDamagedStatesOfAStepAreNotDecidedOver: an algorithm says which states it has, also
+// where another process, which has its Lua, made the step.
+func TestDamagedStatesOfAStepAreNotDecidedOver(t *testing.T) {
+	ops := oneOp("k", checkedRounds{rounds(5)})
+	for made, want := range map[string]error{"+1": nil, "+6": errRecord, "+1,1": errRecord, "-1": errRecord, "": errRecord} {
+		c := comparison{ops: ops}
+		if err := c.decodeMade(5, made); !errors.Is(err, want) {
+			t.Errorf("%q: %v", made, err)
+		}
+	}
+}
+
+// checkedRounds panics over a state that its CheckState refuses.
+type checkedRounds struct{ rounds }
+
+func (c checkedRounds) CheckState(s algorithm.State) error {
+	if s.Word(0) > int64(c.rounds) {
+		return errRecord
+	}
+	return nil
+}
+
+func (c checkedRounds) Step(s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
+	if err := c.CheckState(s); err != nil {
+		panic(err)
+	}
+	return c.rounds.Step(s, now, r)
+}
