@@ -117,6 +117,9 @@ type Ask struct {
 	// matches store.ErrIDReused. A refused Take is not remembered, and may be asked for
 	// again under its ID.
 	//
+	// Whoever repeats an ID is admitted again and charged nothing. Of an ID that a client
+	// chooses, the work must be done once, too: otherwise it is a way around the limit.
+	//
 	// All asks of a Take have the same ID, of at most 200 bytes; Once sets it. It names the
 	// Take among those whose smallest hash tag (store.HashTag) of the keys is the same. Peek
 	// and Reset ignore it, and a Wait has none. A store that knows no IDs gives

@@ -311,7 +311,7 @@ func TestReservationTextThatIsChangedIsRefused(t *testing.T) {
 	}
 	for from, to := range map[string]string{
 		`"cost":1`: `"cost":-1`, `"cost":1}`: `"cost":1000000000001}`, `{"id"`: `{"more":1,"id"`, `"asks":[{`: `"asks":[],"asked":[{`,
-		`"kind":"fixed-window/1@1m"`: `"kind":"fixed-window/1@2m"`, `"limit":"`: `"limit":"AAAA`, `"id":"`: `"id":"` + strings.Repeat("x", 200), `"at":`: `"at":-`,
+		`"key":"YSBzZWNyZXQga2V5"`: `"key":""`, `"kind":"fixed-window/1@1m"`: `"kind":"fixed-window/1@2m"`, `"limit":"`: `"limit":"AAAA`, `"id":"`: `"id":"` + strings.Repeat("x", 200), `"at":`: `"at":-`,
 	} {
 		changed := strings.Replace(string(body), from, to, 1)
 		if changed == string(body) {

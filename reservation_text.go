@@ -118,7 +118,10 @@ func (m *MultiLimiter) Resume(text []byte, limits ...Limit) (*Reservation, error
 	if err != nil {
 		return nil, err
 	}
-	return r, store.ValidateOnce(store.Once{ID: t.ID, TTL: m.idTTL}, ops)
+	if err := store.ValidateOnce(store.Once{ID: t.ID, TTL: m.idTTL}, ops); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // limitOf is the limit that an ask was of.
