@@ -183,8 +183,8 @@ func TestLimiterResolvesByItself(t *testing.T) {
 	}
 }
 
-// TestIDOutlivesWhatResolvesByItself: an ID that were forgotten before the last call would
-// be charged twice.
+// TestIDOutlivesWhatResolvesByItself: what is asked for when its ID is forgotten
+// is charged twice.
 func TestIDOutlivesWhatResolvesByItself(t *testing.T) {
 	s, _ := onMock(t)
 	const ttl, timeout = time.Second, 300 * time.Millisecond
