@@ -68,6 +68,28 @@ func TestSimRunsAPolicyInPlaceOfLimits(t *testing.T) {
 	}
 }
 
+// TestSimWithAPolicyThatAsksNoLimit: no rule applies, or the lists answer everything.
+func TestSimWithAPolicyThatAsksNoLimit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "s.yaml", policyWorld)
+	for text, want := range map[string]string{
+		"version: 1\nrules: []\n": "met no rule",
+		"version: 1\nrules: [{id: org, key: [org], limit: \"gcra:1/1s\"}]\n":                 "met no rule",
+		"version: 1\nlists: {deny: [{match: {user: \"*\"}}]}\n":                              "denied by the deny list",
+		"version: 1\nrules: [{id: user, key: [user], limit: unlimited}]\n":                   "Rules of the policy",
+		"version: 1\nrules: [{id: user, key: [user], limit: \"0\"}]\n":                       "Rules of the policy",
+		"version: 1\nrules: [{id: o, key: [org], on_missing: deny, limit: \"gcra:1/1s\"}]\n": "Rules of the policy",
+	} {
+		write(t, "p.yaml", text)
+		for _, format := range []string{"svg", "png"} {
+			got := start("sim", "s.yaml", "--policy", "p.yaml", "--verbose", "--html", "page.html", "--plot", "plot."+format)
+			if got.status != exitOK || !strings.Contains(got.out, "No rule was violated.") || !strings.Contains(got.out, want) {
+				t.Errorf("%s: status %d: %s%s", text, got.status, got.out, got.err)
+			}
+		}
+	}
+}
+
 func TestSimRefusesWhatIsWrongWithAPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "p.yaml", simulatedPolicy)

@@ -97,7 +97,7 @@ func (s *Simulation) Document() *Document {
 		d.Footer = append(d.Footer, fact("shrink", s.Rerun+" --shrink"))
 	}
 	limits := limitsOf(s.Results)
-	d.add(section{Title: "Each limit in short", Quiet: true, Tables: []table{s.headline(limits)}}, s.expectations())
+	d.add(section{Title: "Each limit in short", Quiet: true, Tables: filled(s.headline(limits))}, s.expectations())
 	for _, r := range s.Results {
 		if r.Failure != nil {
 			d.add(violation(r.Failure))

@@ -43,7 +43,7 @@ func (s *Simulation) answers() (all []answer) {
 		bad = append(bad, s.lost(r)...)
 	}
 	all = append(append(all, bad...), good...)
-	if all[0].Level == levelBad && s.Wrong() != nil {
+	if s.Wrong() != nil {
 		return all
 	}
 	text := "No rule was violated"
