@@ -76,7 +76,7 @@ func (s *Settlement) facts(events int64) (all []Fact) {
 
 func (s *Settlement) answer() answer {
 	if s.Used > s.Budget {
-		return answer{levelNote, fmt.Sprintf("The admitted requests used %s units, %s above the budget of %s.", Digits(s.Used), Digits(s.Used-s.Budget), Digits(s.Budget))}
+		return answer{levelNote, fmt.Sprintf("The admitted requests used %s, %s above the budget of %s.", Count(s.Used, "unit"), Digits(s.Used-s.Budget), Digits(s.Budget))}
 	}
-	return answer{levelGood, fmt.Sprintf("The admitted requests used %s units, %s of the budget of %s.", Digits(s.Used), Percent(s.Used, s.Budget), Digits(s.Budget))}
+	return answer{levelGood, fmt.Sprintf("The admitted requests used %s, %s of the budget of %s.", Count(s.Used, "unit"), Percent(s.Used, s.Budget), Digits(s.Budget))}
 }

@@ -270,7 +270,7 @@ func headed(title string, results []*result.Result) table {
 	return t
 }
 
-// filled returns the tables that have rows.
+// filled returns the tables that have rows, and columns of numbers.
 func filled(tables ...table) []table {
-	return slices.DeleteFunc(tables, func(t table) bool { return len(t.Rows) == 0 })
+	return slices.DeleteFunc(tables, func(t table) bool { return len(t.Rows) == 0 || len(t.Head) == 1 })
 }
