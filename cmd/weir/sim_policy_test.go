@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/sim/scenario"
 )
 
 const simulatedPolicy = `version: 1
@@ -86,6 +88,16 @@ func TestSimWithAPolicyThatAsksNoLimit(t *testing.T) {
 			if got.status != exitOK || !strings.Contains(got.out, "No rule was violated.") || !strings.Contains(got.out, want) || strings.Contains(got.out, "what each limit let through") {
 				t.Errorf("%s: status %d: %s%s", text, got.status, got.out, got.err)
 			}
+		}
+	}
+}
+
+func TestAPolicyReplacesTheLimitsOfEveryBuiltInScenario(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "p.yaml", simulatedPolicy)
+	for _, s := range scenario.List() {
+		if got := start("sim", s.Name, "--policy", "p.yaml", "--print"); got.status != exitOK || !strings.Contains(got.out, "mode: shadow") {
+			t.Errorf("%s: status %d: %s%s", s.Name, got.status, got.out, got.err)
 		}
 	}
 }

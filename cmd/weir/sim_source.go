@@ -160,7 +160,7 @@ func (src *simSource) change(s *scenario.Scenario) error {
 		src.dropped = len(s.Expect)
 		s.Policy, s.PolicyFile, s.Expect = src.policy, "", nil
 		s.Limits, s.Together, s.Server.Count = nil, false, 0
-		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = false, 0, 0
+		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare, s.Nodes.Lease = false, 0, 0, nil
 		for i := range s.Faults { // there is one server
 			s.Faults[i].Servers = nil
 		}
