@@ -23,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,48 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			links++
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
 				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if links == 0 {
+		t.Error("no link found")
+	}
+}
+
+var (
+	place   = regexp.MustCompile(`\]\(([^)#:]*)#([^)]+)\)`) // a link to a heading
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	silent  = regexp.MustCompile(`[^\pL\pN_ -]`) // what is left out of the name of a heading
+)
+
+func TestLinksToHeadingsLeadSomewhere(t *testing.T) {
+	texts := map[string]string{}
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Clean(page)] = fenced.ReplaceAllString(string(text), "")
+	}
+	headings := func(text string) (names []string) {
+		for _, found := range heading.FindAllStringSubmatch(text, -1) {
+			names = append(names, strings.ReplaceAll(strings.ToLower(silent.ReplaceAllString(found[1], "")), " ", "-"))
+		}
+		return names
+	}
+	links := 0
+	for page, text := range texts {
+		for _, found := range place.FindAllStringSubmatch(text, -1) {
+			to := page
+			if found[1] != "" {
+				to = filepath.Join(filepath.Dir(page), found[1])
+			}
+			if there, isPage := texts[to]; isPage {
+				links++
+				if names := headings(there); !slices.Contains(names, found[2]) {
+					t.Errorf("%s: %s has no heading %q: %q", page, to, found[2], names)
+				}
 			}
 		}
 	}
