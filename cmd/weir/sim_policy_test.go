@@ -102,6 +102,17 @@ func TestAPolicyReplacesTheLimitsOfEveryBuiltInScenario(t *testing.T) {
 	}
 }
 
+// TestSimSaysWhoDecidesByAPolicyWithoutTheServer: each rule, and not the nodes.
+func TestSimSaysWhoDecidesByAPolicyWithoutTheServer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "s.yaml", policyWorld+"faults: [{kind: down, at: 1s, for: 1s}]\nnodes: {on_failure: local}\n")
+	write(t, "p.yaml", "version: 1\nrules: [{id: user, key: [user], limit: \"gcra:5/1s\", on_failure: closed}]\n")
+	got := start("sim", "s.yaml", "--policy", "p.yaml")
+	if want := "got no decision: the store failed for 1 s, and each rule has its own on_failure."; !strings.Contains(got.out, want) {
+		t.Errorf("no %q in\n%s%s", want, got.out, got.err)
+	}
+}
+
 func TestSimRefusesWhatIsWrongWithAPolicy(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "p.yaml", simulatedPolicy)

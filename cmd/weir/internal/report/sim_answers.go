@@ -100,16 +100,21 @@ func (s *Simulation) why(l limitOf) string {
 	reasons := s.faults(l.of, acted)
 	nodes := s.nodes()
 	if slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) && f.Degraded > 0 }) {
-		mode := "on_failure is " + nodes.OnFailure
-		if l.of.Policy != nil {
-			mode = "rules answered by their own on_failure"
-		}
+		mode := s.failureMode(l.of)
 		if nodes.OnFailure == "local" && nodes.Count > 1 {
 			mode += fmt.Sprintf(", so each of %d nodes decided alone", nodes.Count)
 		}
 		reasons = append(reasons, mode)
 	}
 	return because(append(reasons, s.clocks()...))
+}
+
+// failureMode says who decides without the server.
+func (s *Simulation) failureMode(r *result.Result) string {
+	if r.Policy != nil {
+		return "each rule has its own on_failure"
+	}
+	return "on_failure is " + s.nodes().OnFailure
 }
 
 // faults say what the faults of a result did that are asked for.
@@ -205,7 +210,7 @@ func (s *Simulation) lost(r *result.Result) (all []answer) {
 	if n := r.Totals.Errors + r.Totals.Unknown; n > 0 {
 		reasons := s.faults(r, func(f *result.Fault) bool { return f.Errors+f.Unknown > 0 })
 		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s got no decision: %s.",
-			Quoted(r.Limit), Count(n, "attempt"), because(append(reasons, "on_failure is "+s.nodes().OnFailure)))})
+			Quoted(r.Limit), Count(n, "attempt"), because(append(reasons, s.failureMode(r))))})
 	}
 	var denied int64
 	for _, l := range r.Limits {
