@@ -55,8 +55,27 @@ func rateText(r Rate) ([]byte, error) { return []byte(r.String()), nil }
 
 // YAML returns the text of a scenario, which Parse reads back to an equal one.
 func (s *Scenario) YAML() ([]byte, error) {
+	text, err := s.encode()
+	if err != nil || s.Policy == "" {
+		return text, err
+	}
+	// A policy is read more easily as a block of lines, which not every text can be.
+	lines, err := s.encode(yaml.UseLiteralStyleIfMultiline(true))
+	if err != nil {
+		return nil, err
+	}
+	if back, err := Parse(bytes.NewReader(lines)); err == nil {
+		if again, err := back.encode(); err == nil && bytes.Equal(again, text) {
+			return lines, nil
+		}
+	}
+	return text, nil
+}
+
+func (s *Scenario) encode(options ...yaml.EncodeOption) ([]byte, error) {
 	var text bytes.Buffer
-	if err := yaml.NewEncoder(&text, yaml.IndentSequence(true), yaml.CustomMarshaler(rateText)).Encode(s); err != nil {
+	options = append(options, yaml.IndentSequence(true), yaml.CustomMarshaler(rateText))
+	if err := yaml.NewEncoder(&text, options...).Encode(s); err != nil {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
 	return text.Bytes(), nil

@@ -34,6 +34,33 @@ func TestPolicyAndRequestsSurviveTheirText(t *testing.T) {
 	}
 }
 
+// TestPolicyIsWrittenInLines: as a block, unless the block would not read back as the same text.
+func TestPolicyIsWrittenInLines(t *testing.T) {
+	for text, block := range map[string]bool{
+		"version: 1\nrules: []\n":                    true,
+		"version: 1\nrules: []":                      true,
+		"version: 1\n\nrules: []\n\n\n":              true,
+		"# a\n#\tb: |\nversion: 1\nrules: []\n":      true,
+		"\nversion: 1\nrules: [] # \u00a0\u2028 x\n": true,
+		"  version: 1\n  rules: []\n":                false,
+		"version: 1\r\nrules: []\r\n":                false,
+		"{version: 1, rules: []}":                    false,
+	} {
+		s := parsed(t, governed)
+		s.Policy = text
+		written, err := s.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := parsed(t, string(written)); again.Policy != text || !reflect.DeepEqual(again.Traffic, s.Traffic) {
+			t.Errorf("%q came back as %q:\n%s", text, again.Policy, written)
+		}
+		if got := strings.Contains(string(written), "\npolicy: |"); got != block {
+			t.Errorf("%q is a block: %t:\n%s", text, got, written)
+		}
+	}
+}
+
 func TestRequestIsMadeForAKey(t *testing.T) {
 	r := parsed(t, governed).Traffic[0].Request
 	got := r.For("ann", 7)
