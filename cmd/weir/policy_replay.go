@@ -324,9 +324,17 @@ func usedAttributes(p *policy.Policy) map[string]bool {
 		}
 	}
 	for _, r := range p.Rules {
+		if r.Mode == policy.Off {
+			continue
+		}
 		conditions(r.Match.Attributes)
 		for _, name := range append(slices.Clone(r.Key), r.Colocate, r.Cost.Attribute) {
 			used[name] = true
+		}
+		for _, limit := range slices.Concat([]policy.LimitRef{r.Limit}, slices.Collect(maps.Values(r.Limits)), slices.Collect(maps.Values(r.Endpoints))) {
+			if limit.Tier != "" && len(p.Tiers) > 1 {
+				used["tier"] = true
+			}
 		}
 	}
 	for _, s := range p.Subjects {

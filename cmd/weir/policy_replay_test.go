@@ -159,6 +159,19 @@ func TestReplayOfAPolicySaysWhatNoLineHas(t *testing.T) {
 	if got := start("replay", "--policy", policyFile(t, replayedPolicy), "--attr", "user=user", accessLog(t)); strings.Contains(got.out, "no line has") {
 		t.Error(got.out)
 	}
+	// A rule that is off asks for nothing, and a limit of the tier for the tier where there are several.
+	tiered := `version: 1
+default_tier: free
+tiers: {free: {limits: {api: "gcra:2/1s"}}, pro: {limits: {api: "gcra:9/1s"}}}
+rules: [{id: api, limits: {second: {tier: api}}}, {id: off, key: [org], mode: "off", limit: "gcra:1/1s"}]
+`
+	got = start("replay", "--policy", policyFile(t, tiered), accessLog(t))
+	if want := "no line has tier, which the policy uses: --attr NAME=FIELD"; !strings.Contains(got.out, want) {
+		t.Errorf("no %q in\n%s%s", want, got.out, got.err)
+	}
+	if got := start("replay", "--policy", policyFile(t, strings.Replace(tiered, `, pro: {limits: {api: "gcra:9/1s"}}`, "", 1)), accessLog(t)); strings.Contains(got.out, "no line has") {
+		t.Error(got.out)
+	}
 }
 
 func TestReplayOfAPolicyOverwritesNothingThatItReads(t *testing.T) {
