@@ -45,13 +45,14 @@ func (r *Reference) Listed(of policy.Attributes, at int64) policy.ListAction {
 func (r *Reference) Must(of policy.Attributes, at int64) (all []*policy.Rule) {
 	for i := range r.policy.Rules {
 		rule := &r.policy.Rules[i]
-		_, whole := r.Subject(rule, of)
 		switch {
 		case rule.Mode == policy.Off, len(rule.Match.Endpoints) > 0, len(rule.Endpoints) > 0, r.replaced[rule.ID]:
 		case !rule.Active.From.IsZero() && at < rule.Active.From.UnixMicro(), !before(at, rule.Active.Until):
-		case !whole && (rule.OnMissing == "" || rule.OnMissing == policy.SkipMissing):
-		case r.hold(rule.Match.Attributes, of):
-			all = append(all, rule)
+		case !r.hold(rule.Match.Attributes, of):
+		default: // subjects cost the most, and few rules come to here
+			if _, whole := r.Subject(rule, of); whole || rule.OnMissing != "" && rule.OnMissing != policy.SkipMissing {
+				all = append(all, rule)
+			}
 		}
 	}
 	return all
