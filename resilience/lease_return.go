@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -17,8 +18,8 @@ import (
 // safe for concurrent use.
 func (l *Lease) Sweep(ctx context.Context) (returned, lost int64) {
 	now := l.clock()
-	returned, lost = l.giveAllBack(ctx, func(s *leased) bool { return s.due(now, l.opts.Life) }, whatIsDue)
-	l.table.forget(now, l.tick)
+	returned, lost = l.giveAllBack(ctx, func(s *leased) bool { return s.due(l.present(s, now), l.opts.Life) }, whatIsDue)
+	l.table.forget(l.clock(), l.tick)
 	return returned, lost
 }
 
@@ -62,8 +63,11 @@ func (s *leased) due(now time.Time, life time.Duration) bool {
 const maxFailures = 3
 
 // giveAllBack gives units back of the slots that choose accepts. What is due stays where it is
-// after too many failures, and when the Lease is closed; everything is lost then.
+// after too many failures, and when the Lease is closed; everything is lost then. Everything
+// waits for calls on their way, for Timeout in all.
 func (l *Lease) giveAllBack(ctx context.Context, choose func(*leased) bool, p portion) (returned, lost int64) {
+	patience, cancel := context.WithTimeout(ctx, l.opts.Timeout)
+	defer cancel()
 	failures := 0
 	for _, id := range l.table.ids(choose) {
 		if p == whatIsDue && (failures == maxFailures || l.closed.Load()) {
@@ -73,7 +77,13 @@ func (l *Lease) giveAllBack(ctx context.Context, choose func(*leased) bool, p po
 		if failures == maxFailures {
 			apply = noAnswer
 		}
-		r, n := l.giveBack(ctx, l.table.shard(id.Key), id, p, apply)
+		sh := l.table.shard(id.Key)
+		if p == everything { // that comes, and what is on its way
+			for wait := sh.wait(id); wait != nil && deadline.Wait(patience, wait, 0); {
+				wait = sh.wait(id)
+			}
+		}
+		r, n := l.giveBack(ctx, sh, id, p, apply)
 		returned += r
 		lost += n
 		if n == 0 {
@@ -103,11 +113,24 @@ func (l *Lease) refund(ctx context.Context, ops []store.Op) (at algorithm.Instan
 // giveBack gives units of a slot back, one grant in each call of apply. Nothing is given back
 // while another call takes or gives back units.
 func (l *Lease) giveBack(ctx context.Context, sh *shard, id store.SlotID, p portion, apply store.ApplyFunc) (returned, lost int64) {
-	grants := l.collect(sh, id, p)
+	grants, epoch := l.collect(sh, id, p)
 	if len(grants) == 0 {
 		return 0, 0
 	}
+	defer func() { // also of a call that panics
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		s := sh.slots[id] // it is busy, so it is not forgotten
+		s.end()
+		s.stats.Returned += returned
+		for i := range grants {
+			s.stats.Lost += grants[i].units
+		}
+	}()
 	for i := range grants {
+		if sh.epoch(id) != epoch { // a Reset has made the slot fresh
+			break
+		}
 		g := &grants[i]
 		units := g.returnable(l.clock(), l.opts.Timeout, l.kinds[g.spec.Kind])
 		if units == 0 {
@@ -121,31 +144,24 @@ func (l *Lease) giveBack(ctx context.Context, sh *shard, id store.SlotID, p port
 		returned += units
 		g.units -= units
 	}
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	s := sh.slots[id] // it is busy, so it is not forgotten
-	s.end()
-	s.stats.Returned += returned
-	for i := range grants {
-		s.stats.Lost += grants[i].units
-	}
 	return returned, lost
 }
 
-// collect takes the grants to give back out of a slot, which is busy then. Without any it is not.
-func (l *Lease) collect(sh *shard, id store.SlotID, p portion) []grant {
+// collect takes the grants to give back out of a slot, which is busy then. Without any it is not. epoch
+// is that of the grants.
+func (l *Lease) collect(sh *shard, id store.SlotID, p portion) (grants []grant, epoch int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.slots[id]
 	if s == nil || s.busy {
-		return nil
+		return nil, 0
 	}
 	if p == everything {
 		s.setAllAside()
 	}
-	grants := s.stale
+	grants = s.stale
 	if s.stale = nil; len(grants) > 0 {
 		s.begin()
 	}
-	return grants
+	return grants, s.epoch
 }

@@ -128,7 +128,7 @@ const hotAsks = 8
 // note notes an ask.
 func (s *leased) note(now time.Time, tick time.Duration, cost int64) {
 	switch since := now.Sub(s.began); {
-	case since < 0 || since >= 2*tick:
+	case since < -tick || since >= 2*tick: // less below 0 is a caller whom others have overtaken
 		s.began, s.before, s.now = now, demand{}, demand{}
 	case since >= tick:
 		s.began, s.before, s.now = s.began.Add(tick), s.now, demand{}

@@ -3,6 +3,7 @@ package resilience
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,7 @@ func (t *table) slot(sh *shard, op *store.Op, spec *algorithm.Spec) *leased {
 		return nil
 	}
 	t.slots.Add(1)
+	id.Key, id.Limit = strings.Clone(id.Key), strings.Clone(id.Limit) // some callers use the memory of a key again
 	s := &leased{id: id, stats: &sh.stats, room: -1}
 	sh.slots[id] = s
 	return s
@@ -63,13 +65,30 @@ func (sh *shard) epoch(id store.SlotID) int64 {
 	return sh.slots[id].epoch
 }
 
+// end notes the end of the call on its way, of a slot that is there.
+func (sh *shard) end(id store.SlotID) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.slots[id].end()
+}
+
+// wait returns what is closed at the end of the call on its way; nil: there is none.
+func (sh *shard) wait(id store.SlotID) <-chan struct{} {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if s := sh.slots[id]; s != nil {
+		return s.wait()
+	}
+	return nil
+}
+
 // forget removes the slots that are cold and hold nothing.
 func (t *table) forget(now time.Time, tick time.Duration) {
 	for i := range t.shards {
 		sh := &t.shards[i]
 		sh.mu.Lock()
 		for id, s := range sh.slots {
-			if idle := now.Sub(s.last); (idle < 0 || idle >= 2*tick) && !s.busy && s.held() == 0 && len(s.stale) == 0 {
+			if idle := now.Sub(s.last).Abs(); idle >= 2*tick && !s.busy && s.held() == 0 && len(s.stale) == 0 {
 				delete(sh.slots, id)
 				t.slots.Add(-1)
 			}

@@ -76,10 +76,20 @@ func (l *Lease) count(op *store.Op) (held int64) {
 	if s == nil || op.Request.Verb != algorithm.Take || s.spec != op.Algorithm.Spec() {
 		return 0
 	}
+	now = l.present(s, now)
 	s.expire(now, l.opts.Life)
 	held = s.held()
 	op.Outcome.Remaining = min(op.Outcome.Limit, op.Outcome.Remaining+held)
 	return held
+}
+
+// present returns a reading of the clock, or a new one where a grant has come since: to that the
+// clock would have gone back. Its caller has the lock of the slot.
+func (l *Lease) present(s *leased, now time.Time) time.Time {
+	if n := len(s.grants); n > 0 && now.Before(s.grants[n-1].received) {
+		return l.clock()
+	}
+	return now
 }
 
 // plan decides how an ask is decided, and answers it where units are held. With byGrant
@@ -102,6 +112,7 @@ func (l *Lease) plan(op *store.Op) (p plan, at algorithm.Instant, units, moves i
 	if s.spec != spec {
 		s.change(spec, kind)
 	}
+	now = l.present(s, now)
 	s.note(now, l.tick, cost)
 	s.expire(now, l.opts.Life)
 	held := s.held()
@@ -125,15 +136,17 @@ func (l *Lease) grant(ctx context.Context, ops []store.Op, units int64, next sto
 	sh, id, cost := l.table.shard(op.Key), op.ID(), op.Request.Cost
 	g := grant{units: units, algorithm: op.Algorithm, spec: op.Algorithm.Spec(), sent: l.clock()}
 	epoch := sh.epoch(id)
+	defer func() { // also of a call that panics
+		op.Request.Cost = cost
+		sh.end(id)
+	}()
 	op.Request.Cost += units
 	at, committed, err = next(ctx, ops)
-	op.Request.Cost = cost
 	g.at, g.received = at, l.clock()
 
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.slots[id] // it is busy, so it is not forgotten
-	defer s.end()
 	if err != nil {
 		s.pause = g.received.Add(l.tick)
 		if errors.Is(err, store.ErrOutcomeUnknown) {
@@ -209,6 +222,7 @@ func (l *Lease) retry(sh *shard, op *store.Op, denied algorithm.Instant) (at alg
 	if s == nil || s.spec != op.Algorithm.Spec() {
 		return denied, false, nil, 0
 	}
+	now = l.present(s, now)
 	s.expire(now, l.opts.Life)
 	if s.held() >= op.Request.Cost {
 		return s.use(now, op.Request.Cost, &op.Outcome), true, nil, s.moves
