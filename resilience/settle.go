@@ -16,7 +16,8 @@ import (
 // It is best effort, and bounded: one call at a time to the shared store, one for each slot, and of a
 // slot no more than what still counts here: after a long outage that is at most the share of its
 // burst or window. What may have been charged is not charged again: where the
-// outcome is unknown the slot counts as settled. Where the store fails, or ctx ends, the rest
+// outcome is unknown the slot counts as settled. (A step with an ID that this process answers
+// again counts again, within what still counts here.) Where the store fails, or ctx ends, the rest
 // stays for the next call, and the error is returned. Limits whose algorithm is no
 // algorithm.Charger are left out.
 func (s *Share) Settle(ctx context.Context, to store.Store) error {

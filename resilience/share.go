@@ -40,7 +40,8 @@ type ShareOptions struct {
 // of a user needs ShareOptions.Scale; without it its ops get an error that matches
 // store.ErrInvalid.
 //
-// k may change at any time. States run on, as for any limit whose parameters change. A Share is
+// k may change at any time. States run on, as for any limit whose parameters change; an ID that
+// was used before is store.ErrIDReused then, since its step was another. A Share is
 // safe for concurrent use; a decision costs one more allocation for each limit.
 type Share struct {
 	decorator
@@ -91,7 +92,7 @@ func NewShare(local store.Store, processes func() int64, opts *ShareOptions) (*S
 	if s.opts.Scale == nil {
 		s.opts.Scale = share
 	}
-	s.wrapped = store.Wrap(local, store.Hooks{Apply: s.apply, Peek: s.peek})
+	s.wrapped = store.Wrap(local, store.Hooks{Apply: s.apply, Once: s.once, Peek: s.peek})
 	return s, nil
 }
 
@@ -111,6 +112,13 @@ func (s *Share) apply(ctx context.Context, ops []store.Op, next store.ApplyFunc)
 		}
 	}
 	return at, committed, err
+}
+
+// once is apply for a step with an ID, where the local store knows IDs.
+func (s *Share) once(ctx context.Context, o store.Once, ops []store.Op, next store.OnceFunc) (at algorithm.Instant, committed bool, err error) {
+	return s.apply(ctx, ops, func(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+		return next(ctx, o, ops)
+	})
 }
 
 func (s *Share) peek(ctx context.Context, ops []store.Op, next store.PeekFunc) (at algorithm.Instant, err error) {

@@ -329,3 +329,41 @@ func TestShareBehindAFailureMode(t *testing.T) {
 		t.Errorf("%d admitted, want 100", admitted)
 	}
 }
+
+// TestShareOfStepsWithAnID: a limiter that finds out what came of a call gives each take an ID, and its
+// failure mode hands it to the local store.
+func TestShareOfStepsWithAnID(t *testing.T) {
+	_, s, shared := settling(t, 1000)
+	down := store.Wrap(shared, store.Hooks{
+		Apply: func(context.Context, []store.Op, store.ApplyFunc) (algorithm.Instant, bool, error) {
+			return 0, false, store.ErrUnavailable
+		},
+		Once: func(context.Context, store.Once, []store.Op, store.OnceFunc) (algorithm.Instant, bool, error) {
+			return 0, false, store.ErrUnavailable
+		},
+	})
+	limit := weir.Must(weir.ParseLimit("l", "fixed-window:100/24h"))
+	l := weir.Must(weir.New(down, limit, &weir.Options{OnFailure: weir.FailLocal, Local: s, ResolveWithin: time.Second}))
+	admitted := 0
+	for range 60 {
+		d, err := l.Allow(background, "k")
+		if err != nil || !d.Degraded {
+			t.Fatalf("%+v, error %v; want what the local store says", d, err)
+		}
+		if d.Allowed {
+			admitted++
+		}
+	}
+	for range 2 {
+		d, err := l.AllowOnce(background, "again", 7, "id")
+		if err != nil || !d.Allowed || d.Remaining != 43 {
+			t.Errorf("%+v, error %v; want 43 of 50 left, also where it is asked again", d, err)
+		}
+	}
+	if err := s.Settle(background, shared); err != nil {
+		t.Fatal(err)
+	}
+	if k, again := used(t, shared, "fixed-window:100/24h", "k"), used(t, shared, "fixed-window:100/24h", "again"); admitted != 50 || k != 50 || again != 7 {
+		t.Errorf("%d admitted of a share of 50, %d charged afterwards, and %d of a step that was asked for twice; want 50, 50 and 7", admitted, k, again)
+	}
+}
