@@ -49,8 +49,8 @@ type LeaseOptions struct {
 // Lease is a store.Store that never admits more than its inner store has charged:
 // admitted units, and units that leases hold, are at most the units taken from the inner store less
 // the units given back to it. Its price is denials: units that the leases of other processes
-// hold unused are missing, at most MaxShare of the capacity for each process, until they are
-// given back within Life.
+// hold unused are missing, at most one and a half times MaxShare of the capacity for each
+// process (a new lease, and half of the one before), until they are given back within Life.
 //
 // A slot that is asked often is hot. The Lease takes more units of a hot slot than its
 // caller wants, in the same call, and hands them out in this process without the store.
@@ -81,7 +81,8 @@ type LeaseOptions struct {
 // Takes of several ops, takes with an ID, charges, refunds and looks at other slots are the store's; units that
 // are held count as taken there. A look at a slot whose units are held, for no more than these, is
 // answered as a take would be. Reset drops the units of this process; the units that other processes
-// hold at that instant, or give back later, may be admitted once more.
+// hold at that instant, or give back later, and a grant that is on its way back, may be admitted
+// once more.
 //
 // A grant whose outcome is unknown is never handed out, and one that is given back with an unknown
 // outcome is not given back again: either is units less, never more. A process that dies

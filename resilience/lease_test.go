@@ -179,6 +179,20 @@ func TestLeaseFollowsTheUseOfAKey(t *testing.T) {
 	}
 }
 
+// TestLeaseHoldsAtMostItsShare: what is missing in other processes is a lease, and half of the one before.
+func TestLeaseHoldsAtMostItsShare(t *testing.T) {
+	l, _, _ := pair(t, resilience.LeaseOptions{})
+	a := algorithm.Must(algorithm.ParseSpec("fixed-window:10000/1h"))
+	most := int64(0)
+	for range 9000 {
+		heat(t, l, a, "k", 1)
+		most = max(most, l.Stats().Held)
+	}
+	if most < 500 || most > 750 {
+		t.Errorf("%d units of 10000 were held with a MaxShare of 0.05, want at most 750, and about as many", most)
+	}
+}
+
 // TestLeaseGivesBackWhatNobodyUses: within Life, on any process, with the limit whole again.
 func TestLeaseGivesBackWhatNobodyUses(t *testing.T) {
 	for _, spec := range []string{"fixed-window:100000/1h", "sliding-counter:100000/1h", "gcra:100000/9600h", "token-bucket:100000/9600h"} {
