@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -28,7 +29,8 @@ type DenyCacheOptions struct {
 	// only takes of one unit are answered.
 	AnyCost bool
 
-	// Clock replaces the monotonic clock of the process. It may show another time than the
+	// Clock replaces the monotonic clock of the process, which moves forward with the wall clock
+	// where that is ahead by more than a second, as after a machine was suspended. It may show another time than the
 	// clock of the store, and has to run as fast: with a slower one denials would last too
 	// long.
 	Clock store.Clock
@@ -66,8 +68,8 @@ type DenyCacheStats struct {
 // microsecond more.
 type DenyCache struct {
 	decorator
-	clock   store.Clock // nil: monotonic time since start
-	start   time.Time
+	clock   store.Clock // nil: that of elapsed
+	elapsed elapsed
 	anyCost bool
 	table   *denials
 }
@@ -93,7 +95,7 @@ func NewDenyCache(inner store.Store, opts *DenyCacheOptions) (*DenyCache, error)
 	if opts.Clock != nil && nilcheck.IsNil(opts.Clock) {
 		return nil, refuse("DenyCacheOptions.Clock", "a nil pointer", "a clock, or nil")
 	}
-	c := &DenyCache{clock: opts.Clock, start: time.Now(), anyCost: opts.AnyCost, table: newDenials(entries)}
+	c := &DenyCache{clock: opts.Clock, elapsed: elapsed{start: time.Now()}, anyCost: opts.AnyCost, table: newDenials(entries)}
 	c.wrapped = store.Wrap(inner, store.Hooks{Apply: c.apply, Once: c.once, Reset: c.reset, Close: c.table.close})
 	return c, nil
 }
@@ -220,8 +222,31 @@ func (c *DenyCache) reset(ctx context.Context, slots []store.Slot, next func(con
 // clock that no store can read is not readable.
 func (c *DenyCache) now() (now algorithm.Instant, readable bool) {
 	if c.clock == nil {
-		return algorithm.Instant(time.Since(c.start) / time.Microsecond), true
+		t := time.Now()
+		return algorithm.Instant(c.elapsed.at(t.Sub(c.elapsed.start), t.Round(0).Sub(c.elapsed.start.Round(0))) / time.Microsecond), true
 	}
 	now, err := algorithm.InstantOf(c.clock.Now())
 	return now, err == nil
+}
+
+// elapsed is the time since a start. It never goes back, and it is not behind the wall clock by
+// more than a second: monotonic time stands still while a machine is suspended, and the time of a
+// store does not.
+type elapsed struct {
+	start   time.Time
+	forward atomic.Int64 // ns by which it is ahead of monotonic time
+}
+
+// at returns the time since the start, where monotonic time and the wall clock say how much it is.
+func (e *elapsed) at(monotonic, wall time.Duration) time.Duration {
+	for {
+		forward := e.forward.Load()
+		now := monotonic + time.Duration(forward)
+		if wall-now <= time.Second {
+			return now
+		}
+		if e.forward.CompareAndSwap(forward, int64(wall-monotonic)) {
+			return wall
+		}
+	}
 }
