@@ -31,8 +31,8 @@ type LeaseOptions struct {
 	// given back, and all others before its end.
 	Life time.Duration
 
-	// Timeout bounds each call that gives units back outside of a caller's own call. 0
-	// is 100 ms; 1 ms to 1 min.
+	// Timeout bounds each call that gives units back, also within the call of a caller: later
+	// a rate would have regained more of them. 0 is 100 ms; 1 ms to 1 min.
 	Timeout time.Duration
 
 	// MaxKeys is how many slots are watched or leased at one time. Other slots are decided by

@@ -215,3 +215,36 @@ func TestLeaseClosesAfterCallsOnTheirWay(t *testing.T) {
 		}
 	})
 }
+
+// slow is a store that waits for something outside of the process, and sees the contexts of its calls.
+type slow struct {
+	store.Store
+	seen func(ctx context.Context, r algorithm.Request)
+}
+
+func (s slow) Apply(ctx context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+	s.seen(ctx, ops[0].Request)
+	return s.Store.Apply(ctx, ops)
+}
+
+// TestLeaseGivesBackInItsTimeout, also for a caller who has longer: how much a rate has regained is reckoned
+// up to the end of it.
+func TestLeaseGivesBackInItsTimeout(t *testing.T) {
+	_, inner, clk := pair(t, resilience.LeaseOptions{})
+	refunds := 0
+	l := weir.Must(resilience.NewLease(slow{inner, func(ctx context.Context, r algorithm.Request) {
+		if r.Verb != algorithm.Refund {
+			return
+		}
+		refunds++
+		if end, has := ctx.Deadline(); !has || time.Until(end) > time.Minute {
+			t.Errorf("units are given back until %v, %t; want within a minute", end, has)
+		}
+	}}, &resilience.LeaseOptions{Clock: clk, Timeout: time.Minute}))
+	a := parse(t, "gcra:10000/9600h")
+	heat(t, l, a, "k", 500)
+	all := op(a, algorithm.Request{Cost: 9498})
+	if _, committed, err := l.Apply(ctx, all); err != nil || !committed || refunds == 0 {
+		t.Errorf("all that is left: %t, error %v, after %d calls that gave units back", committed, err, refunds)
+	}
+}

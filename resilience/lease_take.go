@@ -44,7 +44,7 @@ func (l *Lease) apply(ctx context.Context, ops []store.Op, timeout time.Duration
 	case byGrant:
 		at, committed, err = l.grant(ctx, ops, units, next)
 		if l.closed.Load() { // perhaps after all others were given back
-			l.giveBack(ctx, l.table.shard(op.Key), op.ID(), everything, next)
+			l.giveBack(ctx, l.table.shard(op.Key), op.ID(), everything, l.refund)
 		}
 		if committed || err != nil {
 			return at, committed, err
@@ -200,7 +200,7 @@ func (l *Lease) single(ctx context.Context, ops []store.Op, timeout time.Duratio
 			break
 		}
 		if wait == nil && moves == before {
-			if returned, _ := l.giveBack(ctx, sh, id, everything, next); returned == 0 {
+			if returned, _ := l.giveBack(ctx, sh, id, everything, l.refund); returned == 0 {
 				break
 			}
 		}
