@@ -18,6 +18,8 @@ import (
 type leases struct {
 	*resilience.Lease
 	node     *node
+	every    int64 // µs from one sweep to the next
+	planned  bool  // the next one is
 	sweeping bool
 	// moving are the slots for which a call is on its way that takes units in advance or gives
 	// them back.
@@ -27,7 +29,7 @@ type leases struct {
 // newLeases puts a Lease between a node and states.
 func newLeases(n *node, states store.Store, o scenario.Lease) (*leases, error) {
 	o = scenario.Complete(o)
-	l := &leases{node: n, moving: make(map[place]bool)}
+	l := &leases{node: n, every: max(1, micros(o.Life)/8), moving: make(map[place]bool)}
 	behind := store.Wrap(states, store.Hooks{Apply: l.apply})
 	if beneath := n.world.opts.Beneath; beneath != nil {
 		behind = beneath(behind)
@@ -43,14 +45,20 @@ func newLeases(n *node, states store.Store, o scenario.Lease) (*leases, error) {
 }
 
 // leaseSweep lets a node give back what it does not use. It goes on after the end of the
-// traffic until nothing is held.
-type leaseSweep struct {
-	leases *leases
-	every  int64
+// traffic until nothing is held, and begins again where a late answer brings units.
+type leaseSweep leases
+
+// planSweep plans the next sweep where none is planned.
+func (l *leases) planSweep() {
+	if !l.planned {
+		l.planned = true
+		l.node.world.queue.plan(l.node.world.Now+l.every, (*leaseSweep)(l))
+	}
 }
 
 func (s *leaseSweep) happen(w *world) {
-	l := s.leases
+	l := (*leases)(s)
+	l.planned = false
 	if l.node.leases != l { // the node has crashed since
 		return
 	}
@@ -59,7 +67,7 @@ func (s *leaseSweep) happen(w *world) {
 		w.sweep(l)
 	}
 	if stats := l.Stats(); w.Now < w.end || stats.Held > 0 || l.sweeping {
-		w.queue.plan(w.Now+s.every, s)
+		l.planSweep()
 	}
 }
 
@@ -86,6 +94,7 @@ func (l *leases) apply(ctx context.Context, ops []store.Op, next store.ApplyFunc
 	at, committed, err = next(ctx, ops)
 	if err == nil && committed && r.Verb == algorithm.Take {
 		a.chargedAt = int64(at)
+		l.planSweep()
 	}
 	return at, committed, err
 }

@@ -103,8 +103,7 @@ func (n *node) boot() error {
 			return err
 		}
 		states = n.leases.Lease
-		every := max(1, micros(scenario.Complete(*o).Life)/8)
-		w.queue.plan(w.Now+every, &leaseSweep{n.leases, every})
+		n.leases.planSweep()
 	}
 	if w.together {
 		n.multi, err = weir.NewMultiLimiter(states, opts)
