@@ -128,7 +128,7 @@ func TestPathThatIsNoURLIsSeen(t *testing.T) {
 	app.Get("/items/*", func(c fiber.Ctx) error { return nil })
 	for _, path := range []string{"/items/%zz?a=b", "/items/%2fx?a=b", "http://example.com/items/%zz", "/items/a%"} {
 		r := httptest.NewRequest("GET", "/", nil)
-		r.RequestURI = path // sent as it is
+		r.RequestURI = path                              // sent as it is
 		response, err := app.Test(r, fiber.TestConfig{}) // without a time-out
 		if err != nil {
 			t.Fatal(err)
