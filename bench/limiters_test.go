@@ -84,18 +84,23 @@ const (
 	alone  = 1 // a call to the server for each decision
 )
 
+// askLimiter asks a Limiter with its default time-out.
+func askLimiter(tb testing.TB, s store.Store, q quota) ask {
+	limiter, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func(ctx context.Context, key string) (bool, error) {
+		d, err := limiter.Allow(ctx, key)
+		return d.Allowed, err
+	}
+}
+
 // allows are Limiter.Allow with its default time-out on each store.
 func allows(share int) (all []remote) {
 	for _, s := range stores {
 		all = append(all, remote{s.name + suffix(share), "weir", false, func(tb testing.TB, addr string, q quota) ask {
-			limiter, err := weir.New(s.open(tb, addr, &redisstore.Options{Share: share}), weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return func(ctx context.Context, key string) (bool, error) {
-				d, err := limiter.Allow(ctx, key)
-				return d.Allowed, err
-			}
+			return askLimiter(tb, s.open(tb, addr, &redisstore.Options{Share: share}), q)
 		}})
 	}
 	return all
@@ -124,14 +129,7 @@ func cached() (all []remote) {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			limiter, err := weir.New(cache, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return func(ctx context.Context, key string) (bool, error) {
-				d, err := limiter.Allow(ctx, key)
-				return d.Allowed, err
-			}
+			return askLimiter(tb, cache, q)
 		}})
 	}
 	return all
@@ -146,14 +144,7 @@ func leased() (all []remote) {
 				tb.Fatal(err)
 			}
 			tb.Cleanup(func() { lease.Close() })
-			limiter, err := weir.New(lease, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return func(ctx context.Context, key string) (bool, error) {
-				d, err := limiter.Allow(ctx, key)
-				return d.Allowed, err
-			}
+			return askLimiter(tb, lease, q)
 		}})
 	}
 	return all
