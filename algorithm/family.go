@@ -49,6 +49,17 @@ type Family struct {
 	Samples []string
 }
 
+// Parameters returns the rate and the capacity of an algorithm with spec s, which is of a
+// family of this package. The capacity is the units of the rate where f has no Option. The
+// Params of a user's family may mean something else.
+func (f *Family) Parameters(s Spec) (r Rate, capacity int64) {
+	r = Rate{Units: s.Params[0], Per: micros(s.Params[1])}
+	if f.Option == "" {
+		return r, r.Units
+	}
+	return r, s.Params[2]
+}
+
 // Families returns the families of this package, in a fixed order. The slice is the
 // caller's.
 func Families() []Family { return builtIn() }

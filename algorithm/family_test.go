@@ -210,3 +210,16 @@ func wantRefused(t *testing.T, field string, own ...algorithm.Family) {
 		t.Errorf("%+v: got %v, want a refusal of %s", own, err, field)
 	}
 }
+
+func TestParametersOfASpecBuildTheSameAlgorithm(t *testing.T) {
+	for _, f := range algorithm.Families() {
+		for _, sample := range f.Samples {
+			a := algorithm.Must(algorithm.ParseSpec(sample))
+			rate, capacity := f.Parameters(a.Spec())
+			again, err := f.Build(rate, capacity)
+			if err != nil || again.Spec() != a.Spec() {
+				t.Errorf("%s: %v, %d units build %v, %v", sample, rate, capacity, again, err)
+			}
+		}
+	}
+}

@@ -34,34 +34,39 @@ func appendQuota(text []byte, limit *weir.Limit, d *weir.Decision) []byte {
 	return text
 }
 
-// hasCapacity has the kinds of package algorithm, and whether a spec has a capacity beside
-// its rate: those fill by single units, from parameters that are limit, period in µs, and
-// capacity. The others count in windows; their parameters are limit and period in µs.
-var hasCapacity = func() map[string]bool {
-	kinds := map[string]bool{}
+// families are the families of package algorithm by their kind.
+var families = func() map[string]*algorithm.Family {
+	kinds := map[string]*algorithm.Family{}
 	for _, f := range algorithm.Families() {
-		kinds[f.Kind] = f.Option != ""
+		kinds[f.Kind] = &f
 	}
 	return kinds
 }()
 
+// fills reports whether the algorithms of a family of package algorithm fill by single
+// units. The others count in windows.
+func fills(f *algorithm.Family) bool { return f != nil && f.Option != "" }
+
 // fillTime returns the time in which n units come back, where it is whole µs and the
 // algorithm is one of package algorithm.
 func fillTime(s algorithm.Spec, n int64) (time.Duration, bool) {
-	switch bucket, known := hasCapacity[s.Kind]; {
-	case bucket:
-		micros, rest := unitsTime(s, n)
-		return time.Duration(micros) * time.Microsecond, rest == 0
-	case known:
-		return time.Duration(s.Params[1]) * time.Microsecond, true
+	f := families[s.Kind]
+	if f == nil {
+		return 0, false
 	}
-	return 0, false
+	r, _ := f.Parameters(s)
+	if !fills(f) {
+		return r.Per, true
+	}
+	micros, rest := unitsTime(r, n)
+	return time.Duration(micros) * time.Microsecond, rest == 0
 }
 
-// unitsTime returns n × period / limit in whole µs, rounded down, and what is left.
-func unitsTime(s algorithm.Spec, n int64) (micros int64, rest uint64) {
-	hi, lo := bits.Mul64(uint64(n), uint64(s.Params[1]))
-	quotient, rest := bits.Div64(hi, lo, uint64(s.Params[0])) // n is at most the capacity: it fits
+// unitsTime returns the time in which n units come back in whole µs, rounded down, and what
+// is left.
+func unitsTime(r algorithm.Rate, n int64) (micros int64, rest uint64) {
+	hi, lo := bits.Mul64(uint64(n), uint64(r.Per/time.Microsecond))
+	quotient, rest := bits.Div64(hi, lo, uint64(r.Units)) // n is at most the capacity: it fits
 	return int64(quotient), rest
 }
 
@@ -72,11 +77,13 @@ func untilMore(limit *weir.Limit, d *weir.Decision) time.Duration {
 		return d.RetryAfter
 	}
 	spec := limit.Algorithm.Spec()
-	if !hasCapacity[spec.Kind] || d.ResetAfter <= 0 || d.ResetAfter == weir.Never || d.Remaining >= d.Limit {
+	f := families[spec.Kind]
+	if !fills(f) || d.ResetAfter <= 0 || d.ResetAfter == weir.Never || d.Remaining >= d.Limit {
 		return d.ResetAfter
 	}
 	// All but one of the missing units come after the next one.
-	later, _ := unitsTime(spec, d.Limit-d.Remaining-1)
+	r, _ := f.Parameters(spec)
+	later, _ := unitsTime(r, d.Limit-d.Remaining-1)
 	return max(d.ResetAfter-time.Duration(later)*time.Microsecond, time.Microsecond)
 }
 

@@ -301,13 +301,16 @@ func (l *linter) spec(at Path, s *spec) {
 	if s == nil || s.action != ActionAsk {
 		return
 	}
-	params := s.algorithm.Spec().Params
+	family, known := algorithm.FamilyOf(s.algorithm.Spec().Kind)
+	if !known {
+		return // a user's family: its parameters may mean something else
+	}
+	rate, _ := family.Parameters(s.algorithm.Spec())
 	switch {
-	case len(params) < 2:
-	case (s.family == "gcra" || s.family == "token-bucket") && params[1] >= int64(24*time.Hour/time.Microsecond):
+	case (s.family == "gcra" || s.family == "token-bucket") && rate.Per >= 24*time.Hour:
 		l.add(lintBudget, at, "%s refills all the time: over a day it admits up to the burst more than a day's share; fixed-window and sliding-log are budgets", s.text)
-	case s.family == "fixed-window" && params[0] > doubled:
-		l.add(lintDoubledBurst, at, "%s admits up to %d within a moment around the edge of a window: sliding-counter and gcra do not", s.text, 2*params[0])
+	case s.family == "fixed-window" && rate.Units > doubled:
+		l.add(lintDoubledBurst, at, "%s admits up to %d within a moment around the edge of a window: sliding-counter and gcra do not", s.text, 2*rate.Units)
 	}
 }
 

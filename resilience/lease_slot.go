@@ -10,9 +10,9 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// kind is what a lease has to know of a kind of algorithm. Its Params are limit and
-// period in µs, as those of all built-in kinds.
+// kind is what a lease has to know of a kind of algorithm.
 type kind struct {
+	family  *algorithm.Family
 	aligned bool // units end with their window, and are given back to it
 }
 
@@ -28,7 +28,7 @@ func leasable() map[string]kind {
 		_, isQueue := a.(algorithm.Queue)
 		_, isCharger := a.(algorithm.Charger)
 		if isCharger && !isQueue && !f.Log {
-			kinds[f.Kind] = kind{aligned: f.Aligned}
+			kinds[f.Kind] = kind{family: &f, aligned: f.Aligned}
 		}
 	}
 	return kinds
@@ -70,7 +70,8 @@ func (g *grant) valid(now time.Time, life time.Duration, k kind) bool {
 	if !k.aligned {
 		return true
 	}
-	period := g.spec.Params[1]
+	rate, _ := k.family.Parameters(g.spec)
+	period := int64(rate.Per / time.Microsecond)
 	left := period - int64(g.at)%period
 	return int64((age+age/1000)/time.Microsecond) < left
 }
@@ -85,7 +86,9 @@ func (g *grant) returnable(now time.Time, delay time.Duration, k kind) int64 {
 	if age > math.MaxInt64-delay {
 		return 0
 	}
-	regained := exact.Product(int64((age+delay+time.Microsecond-1)/time.Microsecond), g.spec.Params[0]).Ceil(g.spec.Params[1])
+	rate, _ := k.family.Parameters(g.spec)
+	elapsed := (age + delay + time.Microsecond - 1) / time.Microsecond
+	regained := exact.Product(int64(elapsed), rate.Units).Ceil(int64(rate.Per / time.Microsecond))
 	return max(0, g.units-regained)
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/store"
@@ -199,14 +198,10 @@ func divide(a algorithm.Algorithm, n int) (parts []algorithm.Algorithm, err erro
 	if _, isQueue := a.(algorithm.Queue); !known || isQueue {
 		return nil, errors.New("an algorithm of package algorithm that is no queue")
 	}
-	units, capacity := spec.Params[0], spec.Params[0]
-	if family.Option != "" {
-		capacity = spec.Params[2]
-	}
-	n = int(min(int64(n), units, capacity))
-	period := time.Duration(spec.Params[1]) * time.Microsecond
+	rate, capacity := family.Parameters(spec)
+	n = int(min(int64(n), rate.Units, capacity))
 	for i := range n {
-		p, err := family.Build(algorithm.Rate{Units: portionOf(units, n, i), Per: period}, portionOf(capacity, n, i))
+		p, err := family.Build(algorithm.Rate{Units: portionOf(rate.Units, n, i), Per: rate.Per}, portionOf(capacity, n, i))
 		if err != nil {
 			return nil, fmt.Errorf("one whose parts are limits: %w", err)
 		}

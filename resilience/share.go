@@ -164,13 +164,11 @@ func share(a algorithm.Algorithm, k int64) (algorithm.Algorithm, error) {
 	if !known {
 		return nil, errors.New("ShareOptions.Scale has to know it")
 	}
-	rate := algorithm.Rate{Units: spec.Params[0], Per: time.Duration(spec.Params[1]) * time.Microsecond}
+	rate, capacity := f.Parameters(spec)
+	capacity = max(1, capacity/k)
 	if f.Option == "" { // a window: its period belongs to the identity of the state
-		rate.Units = max(1, rate.Units/k)
-		return f.Build(rate, rate.Units)
-	}
-	capacity := max(1, spec.Params[2]/k)
-	if rate.Units%k == 0 || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
+		rate.Units = capacity
+	} else if rate.Units%k == 0 || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
 		rate.Units = max(1, rate.Units/k)
 	} else {
 		rate.Per *= time.Duration(k)

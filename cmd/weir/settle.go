@@ -159,12 +159,14 @@ func (r *reservations) finish(ctx context.Context) error {
 	if err := r.settleUntil(ctx, math.MaxInt64); err != nil {
 		return err
 	}
-	params := r.limiter.Limit().Algorithm.Spec().Params // the units of a period, and its µs
+	spec := r.limiter.Limit().Algorithm.Spec()
+	family, _ := algorithm.FamilyOf(spec.Kind)
+	rate, _ := family.Parameters(spec)
 	for _, b := range r.budgets {
 		if b.last >= b.first {
-			high, low := bits.Mul64(uint64(params[0]), uint64(b.last-b.first))
+			high, low := bits.Mul64(uint64(rate.Units), uint64(b.last-b.first))
 			r.sum.AddBudget(b.capacity)
-			r.sum.AddBudget(quotient(high, low, uint64(params[1])))
+			r.sum.AddBudget(quotient(high, low, uint64(rate.Per/time.Microsecond)))
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/internal/exact"
 	"github.com/weirgo/weir/sim/internal/model"
 	"github.com/weirgo/weir/store"
 )
@@ -43,16 +42,14 @@ type LocalLimit struct {
 func NewLocalLimit(l *Limit, k int64) (*LocalLimit, error) {
 	spec := l.Algorithm.Spec()
 	family, _ := algorithm.FamilyOf(spec.Kind)
-	units, period, capacity := spec.Params[0], spec.Params[1], spec.Params[2]
-	switch {
-	case family.Option == "":
-		units = max(1, units/k)
-	case exact.Product(period, k).Floor(1) > int64(algorithm.MaxPeriod/time.Microsecond):
-		units, capacity = max(1, units/k), max(1, capacity/k)
-	default:
-		period, capacity = period*k, max(1, capacity/k)
+	rate, capacity := family.Parameters(spec)
+	capacity = max(1, capacity/k)
+	if family.Option == "" || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
+		rate.Units = max(1, rate.Units/k)
+	} else {
+		rate.Per *= time.Duration(k)
 	}
-	a, err := family.Build(algorithm.Rate{Units: units, Per: time.Duration(period) * time.Microsecond}, capacity)
+	a, err := family.Build(rate, capacity)
 	if err != nil {
 		return nil, err
 	}

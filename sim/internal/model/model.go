@@ -107,12 +107,10 @@ func newLimit(a algorithm.Algorithm, k kind) (*Limit, error) {
 	if !known {
 		return nil, fmt.Errorf("sim: kind %q is not allowed: must be in algorithm.Families", spec.Kind)
 	}
+	r, capacity := family.Parameters(spec)
 	l := &Limit{
-		Kind: spec.Kind, Units: spec.Params[0], Period: spec.Params[1], Capacity: spec.Params[0],
+		Kind: spec.Kind, Units: r.Units, Period: int64(r.Per / time.Microsecond), Capacity: capacity,
 		Aligned: family.Aligned, name: family.Name, spec: spec, bound: family.Bound, kind: k,
-	}
-	if family.Option != "" {
-		l.Capacity = spec.Params[2]
 	}
 	if _, fast := kinds[l.Kind]; !fast {
 		if _, err := oracleOf(family.Name); err != nil {
