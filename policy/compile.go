@@ -35,6 +35,7 @@ const minSecretKey = 16
 // Compiled is a policy that can decide. It is immutable and safe for concurrent use.
 type Compiled struct {
 	version     string
+	registry    *algorithm.Registry
 	attributes  attributes
 	tiers       []tier
 	tierNumbers map[string]int
@@ -62,7 +63,7 @@ func Compile(p Policy, opts *CompileOptions) (*Compiled, error) {
 		return nil, &store.InputError{Op: -1, Field: "CompileOptions.SecretKey", Value: strconv.Itoa(n) + " bytes long",
 			Allowed: fmt.Sprintf("%d bytes or more, where an attribute is secret", minSecretKey)}
 	}
-	c := &compiler{policy: &p, registry: opts.Registry, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, defaultTier: -1}}
+	c := &compiler{policy: &p, registry: opts.Registry, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, registry: opts.Registry, defaultTier: -1}}
 	if p.Version != FormatVersion {
 		c.refuse(Path{"version"}, strconv.Itoa(p.Version), strconv.Itoa(FormatVersion), "")
 	}

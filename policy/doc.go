@@ -20,7 +20,8 @@
 //   - resolve.go, key.go, plan.go: from a request to a Plan.
 //   - enforcer.go, verdict.go, failure.go, standing.go, lookup.go, stats.go: from a Plan
 //     to a Verdict.
-//   - explain.go: what was looked at, and why.
+//   - terms.go: what the application keeps for somebody beside the policy.
+//   - explain.go, survey.go: what was looked at, and why; what somebody may meet.
 //
 // Texts (YAML, JSON) become a Policy in load.go; what watches a file or a server calls
 // Enforcer.Swap with what was loaded.

@@ -22,9 +22,9 @@ type EnforcerOptions struct {
 	// Local answers where OnFailure is FailLocal: usually a weir.MultiLimiter on a store in
 	// memory. Required where the Enforcer or a rule says FailLocal.
 	Local weir.Decider
-	// Tiers looks up the tier of requests of which neither the attribute tier nor
-	// Policy.Subjects knows it. nil: they have Policy.DefaultTier.
-	Tiers *TierLookup
+	// Subjects looks up the tier and the limits that somebody has beside the policy. nil:
+	// there is nothing beside it.
+	Subjects *SubjectLookup
 	// Clock says when overrides, entries of lists and rules begin and end. nil is the
 	// wall clock.
 	Clock store.Clock
@@ -44,7 +44,7 @@ type Enforcer struct {
 	policy    atomic.Pointer[Compiled]
 	onFailure OnFailure
 	local     weir.Decider
-	tiers     *tierCache // nil: there is no look-up
+	subjects  *termsCache // nil: there is no look-up
 	now       func() time.Time
 	inOrder   bool
 	standings *standings
@@ -78,12 +78,12 @@ func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer,
 	if opts.Clock != nil {
 		e.now = opts.Clock.Now
 	}
-	if opts.Tiers != nil {
-		tiers, err := newTierCache(opts.Tiers, e.now)
+	if opts.Subjects != nil {
+		subjects, err := newTermsCache(opts.Subjects, e.now)
 		if err != nil {
 			return nil, err
 		}
-		e.tiers = tiers
+		e.subjects = subjects
 	}
 	e.plans.New = func() any { return new(Plan) }
 	if _, err := e.Swap(c); err != nil {

@@ -161,18 +161,18 @@ func TestEnforcerRefuses(t *testing.T) {
 		"OnFailure": func() (*Enforcer, error) { return NewEnforcer(d, c, &EnforcerOptions{OnFailure: "shut"}) },
 		"Local":     func() (*Enforcer, error) { return NewEnforcer(d, c, &EnforcerOptions{OnFailure: FailLocal}) },
 		"Standings": func() (*Enforcer, error) { return NewEnforcer(d, c, &EnforcerOptions{Standings: -1}) },
-		"Lookup":    func() (*Enforcer, error) { return NewEnforcer(d, c, &EnforcerOptions{Tiers: &TierLookup{}}) },
+		"Lookup":    func() (*Enforcer, error) { return NewEnforcer(d, c, &EnforcerOptions{Subjects: &SubjectLookup{}}) },
 		"Attributes": func() (*Enforcer, error) {
-			return NewEnforcer(d, c, &EnforcerOptions{Tiers: &TierLookup{Lookup: noTier}})
+			return NewEnforcer(d, c, &EnforcerOptions{Subjects: &SubjectLookup{Lookup: noTerms}})
 		},
 		"Life": func() (*Enforcer, error) {
-			return NewEnforcer(d, c, &EnforcerOptions{Tiers: &TierLookup{Lookup: noTier, Attributes: []string{"org"}, Life: -1}})
+			return NewEnforcer(d, c, &EnforcerOptions{Subjects: &SubjectLookup{Lookup: noTerms, Attributes: []string{"org"}, Life: -1}})
 		},
 		"Entries": func() (*Enforcer, error) {
-			return NewEnforcer(d, c, &EnforcerOptions{Tiers: &TierLookup{Lookup: noTier, Attributes: []string{"org"}, Entries: -1}})
+			return NewEnforcer(d, c, &EnforcerOptions{Subjects: &SubjectLookup{Lookup: noTerms, Attributes: []string{"org"}, Entries: -1}})
 		},
 		"Timeout": func() (*Enforcer, error) {
-			return NewEnforcer(d, c, &EnforcerOptions{Tiers: &TierLookup{Lookup: noTier, Attributes: []string{"org"}, Timeout: -1}})
+			return NewEnforcer(d, c, &EnforcerOptions{Subjects: &SubjectLookup{Lookup: noTerms, Attributes: []string{"org"}, Timeout: -1}})
 		},
 	} {
 		if _, err := build(); !errors.Is(err, store.ErrInvalid) || !strings.Contains(err.Error(), name) {
@@ -186,4 +186,4 @@ func TestEnforcerRefuses(t *testing.T) {
 	}
 }
 
-func noTier(context.Context, Attributes) (string, error) { return "", nil }
+func noTerms(context.Context, Attributes) (Terms, error) { return Terms{}, nil }

@@ -41,11 +41,16 @@ type ExplainedRule struct {
 }
 
 // Explain returns how Resolve comes to its Plan. It is a pure function as Resolve is, but
-// looks at every rule: its time and memory grow with the policy. It does not look up
-// tiers.
+// looks at every rule: its time and memory grow with the policy. It looks up no Terms; see
+// Enforcer.Explain.
 func (c *Compiled) Explain(r Request, at algorithm.Instant) Explanation {
+	return c.explainWith(&r, at, nil)
+}
+
+// explainWith is Explain with the look-up of the application.
+func (c *Compiled) explainWith(r *Request, at algorithm.Instant, lookup func() *terms) Explanation {
 	var p Plan
-	c.Resolve(&p, r, at)
+	c.resolve(&p, r, at, lookup)
 	e := Explanation{
 		List: p.List, Entry: p.Entry, Denies: len(c.deny.all), Allows: len(c.allow.all),
 		Tier: p.Tier, TierSource: p.TierSource, UnknownTier: p.UnknownTier,

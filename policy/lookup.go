@@ -8,23 +8,25 @@ import (
 	"time"
 )
 
-// TierLookup is how an application says which tier somebody has.
-type TierLookup struct {
-	// Attributes are whom the tier depends on; 1 or more. A request that lacks one of
+// SubjectLookup is how an application says which tier and which limits of their own
+// somebody has.
+type SubjectLookup struct {
+	// Attributes are whom the answer depends on; 1 or more. A request that lacks one of
 	// them is not looked up.
 	Attributes []string
-	// Lookup returns the name of a tier, or "" where there is none. It gets the values of
-	// the Attributes as the request has them: secrets are not replaced. It must be safe
-	// for concurrent use, and heed its context.
-	Lookup func(ctx context.Context, who Attributes) (tier string, err error)
+	// Lookup returns what is kept for somebody; the zero Terms where there is nothing. It
+	// gets the values of the Attributes as the request has them: secrets are not replaced.
+	// It must be safe for concurrent use, and heed its context. Terms with a spec that
+	// cannot be read, or an override without an end, are a look-up that failed.
+	Lookup func(ctx context.Context, who Attributes) (Terms, error)
 	// Life is how long an answer counts. 0 is 60 s. An older answer counts on while the
 	// next look-up runs, and when it fails.
 	Life time.Duration
 	// Entries bounds how many answers are kept. 0 is 10,000. When it is reached, others
 	// are dropped.
 	Entries int
-	// Timeout bounds how long a request waits for a look-up. 0 is 100 ms. The request has
-	// the default tier then; the answer counts for the next one.
+	// Timeout bounds how long a request waits for a look-up. 0 is 100 ms. The request is
+	// decided without the answer then; the answer counts for the next one.
 	Timeout time.Duration
 }
 
@@ -36,37 +38,37 @@ const (
 	retryLookup = time.Second
 )
 
-// tierCache keeps the answers of a TierLookup.
-type tierCache struct {
-	TierLookup
+// termsCache keeps the answers of a SubjectLookup.
+type termsCache struct {
+	SubjectLookup
 	now             func() time.Time
 	lookups, errors atomic.Int64
 
 	mu      sync.Mutex
-	answers map[string]*tierAnswer
+	answers map[string]*termsAnswer
 }
 
-// tierAnswer is what is known of somebody.
-type tierAnswer struct {
-	tier    string
+// termsAnswer is what is known of somebody.
+type termsAnswer struct {
+	terms   *terms
 	known   bool
 	until   time.Time     // when the next look-up is due
 	loading chan struct{} // closed when a look-up ends; nil while none runs
 }
 
-func newTierCache(l *TierLookup, now func() time.Time) (*tierCache, error) {
-	t := &tierCache{TierLookup: *l, now: now, answers: map[string]*tierAnswer{}}
+func newTermsCache(l *SubjectLookup, now func() time.Time) (*termsCache, error) {
+	t := &termsCache{SubjectLookup: *l, now: now, answers: map[string]*termsAnswer{}}
 	switch {
 	case l.Lookup == nil:
-		return nil, refused("TierLookup.Lookup", "nil", "a function")
+		return nil, refused("SubjectLookup.Lookup", "nil", "a function")
 	case len(l.Attributes) == 0:
-		return nil, refused("TierLookup.Attributes", "none", "1 or more")
+		return nil, refused("SubjectLookup.Attributes", "none", "1 or more")
 	case l.Life < 0:
-		return nil, refused("TierLookup.Life", l.Life.String(), "0 (60s) or more")
+		return nil, refused("SubjectLookup.Life", l.Life.String(), "0 (60s) or more")
 	case l.Entries < 0:
-		return nil, refused("TierLookup.Entries", strconv.Itoa(l.Entries), "0 (10,000) or more")
+		return nil, refused("SubjectLookup.Entries", strconv.Itoa(l.Entries), "0 (10,000) or more")
 	case l.Timeout < 0:
-		return nil, refused("TierLookup.Timeout", l.Timeout.String(), "0 (100ms) or more")
+		return nil, refused("SubjectLookup.Timeout", l.Timeout.String(), "0 (100ms) or more")
 	}
 	if t.Life == 0 {
 		t.Life = defaultLife
@@ -81,34 +83,55 @@ func newTierCache(l *TierLookup, now func() time.Time) (*tierCache, error) {
 }
 
 // lookup returns the look-up for a request; nil where there is none.
-func (e *Enforcer) lookup(ctx context.Context, c *Compiled, r *Request) func() string {
-	if e.tiers == nil {
+func (e *Enforcer) lookup(ctx context.Context, c *Compiled, r *Request) func() *terms {
+	if e.subjects == nil {
 		return nil
 	}
-	return func() string { return e.tiers.of(ctx, c, r) }
+	return func() *terms { return e.subjects.of(ctx, c, r) }
 }
 
-// of returns the tier of a request, "" where it is not known.
-func (t *tierCache) of(ctx context.Context, c *Compiled, r *Request) string {
-	who := make(Attributes, len(t.Attributes))
+// Forget drops what EnforcerOptions.Subjects has answered for somebody, so that the next
+// request asks again: for the process that has changed it. who has the attributes of the
+// look-up. Without a look-up it does nothing.
+func (e *Enforcer) Forget(who Attributes) {
+	if e.subjects == nil {
+		return
+	}
+	if key, known := e.subjects.key(e.Policy(), who); known {
+		e.subjects.mu.Lock()
+		defer e.subjects.mu.Unlock()
+		delete(e.subjects.answers, key)
+	}
+}
+
+// key returns what tells somebody apart; false where an attribute is missing.
+func (t *termsCache) key(c *Compiled, who Attributes) (string, bool) {
 	var key []byte
 	for _, name := range t.Attributes {
-		v := value{text: r.Attributes[name], set: r.Attributes[name] != ""}
+		v := value{text: who[name], set: who[name] != ""}
 		if number, known := c.attributes.number[name]; known {
 			v = c.attributes.read(number, v.text)
 		}
 		if !v.set {
-			return ""
+			return "", false
 		}
-		who[name] = r.Attributes[name]
 		if v.addr.IsValid() {
 			key = v.addr.AppendTo(key)
 		}
 		key = append(appendEscaped(key, v.text), '&')
 	}
-	a, tier, wait := t.find(ctx, string(key), who)
+	return string(key), true
+}
+
+// of returns what is known for a request; nil where nothing is.
+func (t *termsCache) of(ctx context.Context, c *Compiled, r *Request) *terms {
+	key, known := t.key(c, r.Attributes)
+	if !known {
+		return nil
+	}
+	a, found, wait := t.find(ctx, c, key, r.Attributes)
 	if wait == nil {
-		return tier
+		return found
 	}
 	timer := time.NewTimer(t.Timeout)
 	defer timer.Stop()
@@ -119,42 +142,50 @@ func (t *tierCache) of(ctx context.Context, c *Compiled, r *Request) string {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return a.tier
+	return a.terms
 }
 
 // find returns what is known of somebody, or a channel that is closed when it may be. It
 // starts a look-up where one is due.
-func (t *tierCache) find(ctx context.Context, key string, who Attributes) (a *tierAnswer, tier string, wait <-chan struct{}) {
+func (t *termsCache) find(ctx context.Context, c *Compiled, key string, given Attributes) (a *termsAnswer, found *terms, wait <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a = t.answers[key]
 	if a == nil {
 		t.makeRoom()
-		a = &tierAnswer{}
+		a = &termsAnswer{}
 		t.answers[key] = a
 	}
 	if a.loading == nil && !t.now().Before(a.until) {
 		a.loading = make(chan struct{})
-		go t.load(context.WithoutCancel(ctx), a, who) // others may wait for it, too
+		who := make(Attributes, len(t.Attributes))
+		for _, name := range t.Attributes {
+			who[name] = given[name]
+		}
+		go t.load(context.WithoutCancel(ctx), c, a, who) // others may wait for it, too
 	}
 	if !a.known && a.loading != nil {
-		return a, "", a.loading
+		return a, nil, a.loading
 	}
-	return a, a.tier, nil
+	return a, a.terms, nil
 }
 
-func (t *tierCache) load(ctx context.Context, a *tierAnswer, who Attributes) {
+func (t *termsCache) load(ctx context.Context, c *Compiled, a *termsAnswer, who Attributes) {
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	t.lookups.Add(1)
-	tier, err := t.Lookup(ctx, who)
+	answer, err := t.Lookup(ctx, who)
+	var read *terms
+	if err == nil {
+		read, err = readTerms(&answer, c.registry)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
 		t.errors.Add(1)
 		a.until = t.now().Add(min(retryLookup, t.Life))
 	} else {
-		a.tier, a.known, a.until = tier, true, t.now().Add(t.Life)
+		a.terms, a.known, a.until = read, true, t.now().Add(t.Life)
 	}
 	close(a.loading)
 	a.loading = nil
@@ -162,7 +193,7 @@ func (t *tierCache) load(ctx context.Context, a *tierAnswer, who Attributes) {
 
 // makeRoom drops an answer where there are as many as there may be: one that is due among
 // a few, or else any.
-func (t *tierCache) makeRoom() {
+func (t *termsCache) makeRoom() {
 	if len(t.answers) < t.Entries {
 		return
 	}

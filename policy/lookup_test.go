@@ -18,14 +18,14 @@ func TestTiersAreLookedUp(t *testing.T) {
 	var calls atomic.Int64
 	var failing atomic.Bool
 	names := map[string]string{"prem": "premium", "odd": "gold"}
-	b := newBench(t, p, &EnforcerOptions{Tiers: &TierLookup{
-		Attributes: []string{"org"}, Entries: 3, Timeout: time.Minute,
-		Lookup: func(_ context.Context, who Attributes) (string, error) {
+	b := newBench(t, p, &EnforcerOptions{Subjects: &SubjectLookup{
+		Attributes: []string{"org"}, Entries: 4, Timeout: time.Minute,
+		Lookup: func(_ context.Context, who Attributes) (Terms, error) {
 			calls.Add(1)
 			if failing.Load() {
-				return "", errors.New("the directory is down")
+				return Terms{}, errors.New("the directory is down")
 			}
-			return names[who["org"]], nil
+			return Terms{Tier: names[who["org"]]}, nil
 		},
 	}})
 	tier := func(pairs ...string) string {
@@ -40,10 +40,10 @@ func TestTiersAreLookedUp(t *testing.T) {
 	}
 	expect("premium from look-up", 1, "org", "prem")
 	expect("premium from look-up", 1, "org", "prem")
-	expect("enterprise from subject", 1, "org", "acme")
-	expect("free from attribute", 1, "org", "prem", "tier", "free")
-	expect("free from default", 2, "org", "other")
-	expect("free from default", 3, "org", "odd")
+	expect("enterprise from subject", 2, "org", "acme") // whose limits may be looked up
+	expect("free from attribute", 2, "org", "prem", "tier", "free")
+	expect("free from default", 3, "org", "other")
+	expect("free from default", 4, "org", "odd")
 	if n := b.Stats().UnknownTiers; n != 1 {
 		t.Errorf("%d unknown tiers, want 1", n)
 	}
@@ -54,34 +54,34 @@ func TestTiersAreLookedUp(t *testing.T) {
 		t.Error(got)
 	}
 	deadline := time.Now().Add(10 * time.Second)
-	for b.Stats().TierErrors == 0 && time.Now().Before(deadline) {
+	for b.Stats().LookupErrors == 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
-	if got := expect2(); got != "premium from look-up" || b.Stats().TierErrors != 1 {
-		t.Errorf("after %d errors the tier is %s: an older answer counts", b.Stats().TierErrors, got)
+	if got := expect2(); got != "premium from look-up" || b.Stats().LookupErrors != 1 {
+		t.Errorf("after %d errors the tier is %s: an older answer counts", b.Stats().LookupErrors, got)
 	}
 	for i := range 10 {
 		tier("org", fmt.Sprint(i))
 	}
-	b.tiers.mu.Lock()
-	kept := len(b.tiers.answers)
-	b.tiers.mu.Unlock()
-	if kept > 3 {
-		t.Errorf("%d answers are kept, want at most 3", kept)
+	b.subjects.mu.Lock()
+	kept := len(b.subjects.answers)
+	b.subjects.mu.Unlock()
+	if kept > 4 {
+		t.Errorf("%d answers are kept, want at most 4", kept)
 	}
 }
 
-func TestTierLookupIsSharedAndNotWaitedForLong(t *testing.T) {
+func TestLookupIsSharedAndNotWaitedForLong(t *testing.T) {
 	p := example()
 	p.Rules = p.Rules[1:2]
 	p.Rules[0].Match, p.Rules[0].Key = Match{}, []string{"org"}
 	release := make(chan struct{})
 	var calls atomic.Int64
-	b := newBench(t, p, &EnforcerOptions{Tiers: &TierLookup{Attributes: []string{"org"}, Timeout: time.Millisecond,
-		Lookup: func(context.Context, Attributes) (string, error) {
+	b := newBench(t, p, &EnforcerOptions{Subjects: &SubjectLookup{Attributes: []string{"org"}, Timeout: time.Millisecond,
+		Lookup: func(context.Context, Attributes) (Terms, error) {
 			calls.Add(1)
 			<-release
-			return "premium", nil
+			return Terms{Tier: "premium"}, nil
 		}}})
 	var callers sync.WaitGroup
 	for range 8 {

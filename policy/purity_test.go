@@ -12,7 +12,7 @@ import (
 // pure are the files that Compile, Resolve and Explain are made of.
 var pure = []string{
 	"address.go", "attribute.go", "compile.go", "compile_exception.go", "compile_match.go", "compile_rule.go", "compile_tier.go",
-	"endpoint.go", "explain.go", "index.go", "key.go", "match.go", "pattern.go", "plan.go", "policy.go", "request.go", "resolve.go", "values.go",
+	"endpoint.go", "explain.go", "index.go", "key.go", "match.go", "pattern.go", "plan.go", "policy.go", "request.go", "resolve.go", "terms.go", "values.go",
 }
 
 // TestResolutionReadsNoClockAndDoesNoIO: what is not handed in cannot count.

@@ -26,7 +26,9 @@ type resolution struct {
 	text       []byte
 	tier       int // -1: none; read once
 	tiered     bool
-	lookup     func() string // the look-up of the application; nil: there is none
+	lookup     func() *terms // the look-up of the application; nil: there is none
+	terms      *terms        // what it found; nil: nothing
+	looked     bool          // it was asked
 }
 
 type madeKey struct {
@@ -52,11 +54,11 @@ type applied struct {
 // rules that apply, hardly on the others. p must not be used concurrently.
 func (c *Compiled) Resolve(p *Plan, r Request, at algorithm.Instant) { c.resolve(p, &r, at, nil) }
 
-// resolve is Resolve with the look-up of tiers.
-func (c *Compiled) resolve(p *Plan, r *Request, at algorithm.Instant, lookup func() string) {
+// resolve is Resolve with the look-up of the application.
+func (c *Compiled) resolve(p *Plan, r *Request, at algorithm.Instant, lookup func() *terms) {
 	c.begin(p, r)
 	p.lookup = lookup
-	defer func() { p.lookup = nil }() // it holds the request, and a Plan is kept
+	defer func() { p.lookup, p.terms = nil, nil }() // it holds the request, and a Plan is kept
 	if p.List, p.Entry = c.listed(&p.resolution, at); p.List != None {
 		return
 	}
@@ -282,18 +284,21 @@ func (c *Compiled) overrideOf(p *Plan, rule int32, l *ruleLimit, at algorithm.In
 			return o
 		}
 	}
+	if t := p.termsOf(); t != nil {
+		return t.overrideOf(c, p, &c.rules[rule], l, at)
+	}
 	return nil
 }
 
 // customOf returns the limit that a subject has for itself.
 func (c *Compiled) customOf(p *Plan, l *ruleLimit) *spec {
 	for _, i := range p.subjects {
-		limits := c.subjects.all[i].limits
-		limit := limits[l.state]
-		if limit == nil && l.tier != "" {
-			limit = limits[l.tier]
+		if limit := customLimit(c.subjects.all[i].limits, l); limit != nil && c.permitted(p, limit) {
+			return limit
 		}
-		if limit != nil && c.permitted(p, limit) {
+	}
+	if t := p.termsOf(); t != nil {
+		if limit := customLimit(t.limits, l); limit != nil && c.permitted(p, limit) {
 			return limit
 		}
 	}
@@ -342,10 +347,8 @@ func (c *Compiled) findTier(p *Plan) (int, TierSource) {
 			return t, TierFromSubject
 		}
 	}
-	if p.lookup != nil {
-		if name := p.lookup(); name != "" {
-			return c.named(p, name, TierFromLookup)
-		}
+	if t := p.termsOf(); t != nil && t.tier != "" {
+		return c.named(p, t.tier, TierFromLookup)
 	}
 	return c.defaultTier, TierFromDefault
 }

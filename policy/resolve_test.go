@@ -120,8 +120,8 @@ func TestPlanKeepsNoLookup(t *testing.T) {
 	}
 	for _, org := range []string{"bad", "good"} {
 		var p Plan
-		c.resolve(&p, &Request{Attributes: Attributes{"org": org}}, 1, func() string { return "" })
-		if p.lookup != nil {
+		c.resolve(&p, &Request{Attributes: Attributes{"org": org}}, 1, func() *terms { return &terms{} })
+		if p.lookup != nil || p.terms != nil {
 			t.Errorf("the look-up is kept for org %s", org)
 		}
 	}

@@ -18,8 +18,8 @@ type Stats struct {
 	ShadowDenied, ShadowErrors int64
 	// UnknownTiers are the requests whose tier the policy does not have.
 	UnknownTiers int64
-	// TierLookups are the calls of TierLookup.Lookup, and TierErrors those that failed.
-	TierLookups, TierErrors int64
+	// Lookups are the calls of SubjectLookup.Lookup, and LookupErrors those that failed.
+	Lookups, LookupErrors int64
 	// Standings is how many keys that are not Normal are remembered now.
 	Standings int64
 }
@@ -72,8 +72,8 @@ func (e *Enforcer) Stats() Stats {
 		Exempt: c.exempt.Load(), Unmatched: c.unmatched.Load(), Degraded: c.degraded.Load(), ShadowDenied: c.shadowDenied.Load(),
 		ShadowErrors: c.shadowErrors.Load(), UnknownTiers: c.unknownTiers.Load(), Standings: e.standings.count.Load(),
 	}
-	if e.tiers != nil {
-		s.TierLookups, s.TierErrors = e.tiers.lookups.Load(), e.tiers.errors.Load()
+	if e.subjects != nil {
+		s.Lookups, s.LookupErrors = e.subjects.lookups.Load(), e.subjects.errors.Load()
 	}
 	return s
 }
