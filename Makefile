@@ -17,6 +17,7 @@ test: ## All tests as CI runs them; installs what they need, real servers includ
 golden: ## Write anew what is generated, and the golden files; then look at the diff
 	@go generate ./algorithm ./internal/oracle ./store/script/...
 	@go test ./internal/architecture -update
+	@cd api && go test . -update
 	@go test ./conformance -run 'TestCoverageTablesAreCurrent|TestFirstFailure|TestEachBrokenStore' -update
 
 long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)
@@ -38,4 +39,4 @@ shots: ## Look at the HTML reports in Chromium, renew the pictures of the docs; 
 	@scripts/shots $(TO)
 
 tidy: ## go mod tidy in every module
-	@for m in . cmd/weir bench bench/ratelimit adapter/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in . api cmd/weir bench bench/ratelimit adapter/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
