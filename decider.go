@@ -126,6 +126,10 @@ type Ask struct {
 	// store.ErrUnsupported. A Take with an ID does not share its call to a server with others.
 	ID string
 
+	// Shadow says that nobody obeys the answer: a rule is tried out. It changes nothing but
+	// Observation.Shadow.
+	Shadow bool
+
 	look bool // a Cost of 0 is meant
 }
 

@@ -53,6 +53,7 @@ type guard struct {
 	local        store.Store
 	timeout      time.Duration // of one call to store; 0 if it never waits
 	localTimeout time.Duration // the same of local
+	neverWaits   bool          // of store: store.Features.NoIO
 
 	idTTL         time.Duration // how long an ID is remembered
 	resolveWithin time.Duration // how long an unknown outcome is asked for again; 0 for not
@@ -63,6 +64,7 @@ func newGuard(s store.Store, o *Options) guard {
 	if g.idTTL == 0 {
 		g.idTTL = defaultIDTTL
 	}
+	g.neverWaits = store.FeaturesOf(s).NoIO
 	g.store, g.timeout = withTimeout(s, o.Timeout)
 	if o.Local != nil {
 		g.local, g.localTimeout = withTimeout(o.Local, o.Timeout)

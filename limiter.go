@@ -195,9 +195,9 @@ func (l *Limiter) ask(ctx context.Context, kind Kind, key string, r algorithm.Re
 	if l.observer == nil {
 		return l.decide(ctx, key, r, kind != KindPeek, d)
 	}
-	start := time.Now()
+	start := l.start()
 	err := l.decide(ctx, key, r, kind != KindPeek, d)
-	l.observe(ctx, kind, key, r, d, err, time.Since(start))
+	l.observe(ctx, kind, key, r, d, err, since(start))
 	return err
 }
 
@@ -207,8 +207,8 @@ func (l *Limiter) observe(ctx context.Context, kind Kind, key string, r algorith
 		return
 	}
 	l.observer.Observe(ctx, Observation{
-		Kind: kind, Limit: l.slot.Limit, Key: key, Cost: r.Cost, Verb: r.Verb,
-		Allowed: d.Allowed, Decision: *d, Err: err, Took: took,
+		Kind: kind, Limit: l.slot.Limit, Algorithm: l.slot.Algorithm, Key: key, Cost: r.Cost, Verb: r.Verb,
+		OnFailure: l.mode, Allowed: d.Allowed, Decision: *d, Err: err, Took: took,
 	})
 }
 

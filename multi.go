@@ -85,9 +85,9 @@ func (m *MultiLimiter) ask(ctx context.Context, kind Kind, asks []Ask) (Result, 
 	if m.observer == nil {
 		return m.decide(ctx, asks, kind != KindPeek)
 	}
-	start := time.Now()
+	start := m.start()
 	r, err := m.decide(ctx, asks, kind != KindPeek)
-	m.observe(ctx, kind, asks, &r, err, time.Since(start))
+	m.observe(ctx, kind, asks, &r, err, since(start))
 	return r, err
 }
 
@@ -154,7 +154,10 @@ func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, r *Re
 		return
 	}
 	for i := range asks {
-		seen := Observation{Kind: kind, Limit: asks[i].Limit.Name, Key: asks[i].Key, Err: err, Took: took}
+		seen := Observation{
+			Kind: kind, Limit: asks[i].Limit.Name, Algorithm: asks[i].Limit.Algorithm, Key: asks[i].Key,
+			Shadow: asks[i].Shadow, OnFailure: m.mode, Err: err, Took: took,
+		}
 		if kind != KindReset {
 			seen.Cost, seen.Verb = asks[i].Cost, asks[i].Verb
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -29,10 +30,16 @@ type Observation struct {
 	// Limit is the name of the limit, and Key whom it was about. Keys are often
 	// personal data: think before writing them down.
 	Limit, Key string
+	// Algorithm is that of the limit. nil where an Ask had none, which is an error.
+	Algorithm algorithm.Algorithm
 	// Cost is what was asked for; 0 for a Reset.
 	Cost int64
 	// Verb is what was done with the Cost: a Refund gives it back.
 	Verb algorithm.Verb
+	// Shadow is that of the Ask: nobody obeys the answer.
+	Shadow bool
+	// OnFailure is the mode of the limiter, which made the Decision where that is Degraded.
+	OnFailure FailureMode
 	// Allowed reports whether the call was allowed: every limit that it asked has
 	// admitted its cost, and each was charged unless it was a look.
 	Allowed bool
@@ -42,7 +49,9 @@ type Observation struct {
 	// Err is the error that was returned instead, or nil.
 	Err error
 	// Took is how long the call took, on the wall clock of this process; for a Wait
-	// that is the wait.
+	// that is the wait. It is 0 where it was not measured: of the takes and peeks on a
+	// store that never waits, such as one in memory, one call in 16 is, chosen at random,
+	// since to read the clock twice costs as much as such a decision.
 	Took time.Duration
 }
 
@@ -79,6 +88,26 @@ func Observers(all ...Observer) Observer {
 		return all[0]
 	}
 	return observers(all)
+}
+
+// measuredOf is how many calls on a store that never waits there are to one that is
+// measured.
+const measuredOf = 16
+
+// start is when a call began, and the zero Time where it is not measured.
+func (g *guard) start() time.Time {
+	if g.neverWaits && rand.Uint32()%measuredOf != 0 {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// since is how long a call took that began at start; 0 where it is not measured.
+func since(start time.Time) time.Duration {
+	if start.IsZero() {
+		return 0
+	}
+	return time.Since(start)
 }
 
 type observers []Observer

@@ -255,3 +255,53 @@ func TestObserversLeavesOutNilInAnyForm(t *testing.T) {
 		}
 	}
 }
+
+// TestObserverMeasuresSomeCallsInMemoryAndAllOthers: to read the clock twice costs as much
+// as a decision in memory. 10,000 calls at one in 16 are 625, give or take 24.
+func TestObserverMeasuresSomeCallsInMemoryAndAllOthers(t *testing.T) {
+	const calls = 10_000
+	for _, c := range []struct {
+		name        string
+		store       store.Store
+		least, most int
+	}{
+		{"in memory", newMemory(t, nil), 400, 900},
+		{"behind a network", store.Wrap(newMemory(t, nil), store.Hooks{IO: true}), calls, calls},
+	} {
+		measured := 0
+		count := observerFunc(func(o weir.Observation) {
+			if o.Took > 0 {
+				measured++
+			}
+		})
+		l := weir.Must(weir.New(c.store, weir.Must(weir.ParseLimit("many", "gcra:1000000/1s")), &weir.Options{Observer: count}))
+		for range calls {
+			if _, err := l.Allow(background, "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if measured < c.least || measured > c.most {
+			t.Errorf("%s: %d of %d calls were measured, want %d to %d", c.name, measured, calls, c.least, c.most)
+		}
+	}
+}
+
+// TestObserverSeesTheLimitAndWhatAnswersForIt: what a metric needs to tell kinds, rules
+// that are tried out and failure modes apart.
+func TestObserverSeesTheLimitAndWhatAnswersForIt(t *testing.T) {
+	var seen []weir.Observation
+	m := weir.Must(weir.NewMultiLimiter(newMemory(t, nil), &weir.Options{
+		OnFailure: weir.FailOpen, Observer: observerFunc(func(o weir.Observation) { seen = append(seen, o) }),
+	}))
+	tried := ask(t, "k", "fixed-window:2/1h", 1)
+	tried.Shadow = true
+	if _, err := m.Take(background, ask(t, "k", "gcra:1/1h", 1), tried); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"gcra/1", "fixed-window/1"} {
+		o := seen[i]
+		if o.Algorithm.Spec().Kind != want || o.Shadow != (i == 1) || o.OnFailure != weir.FailOpen {
+			t.Errorf("observation %d: %+v, want kind %s", i, o, want)
+		}
+	}
+}

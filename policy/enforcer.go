@@ -32,8 +32,20 @@ type EnforcerOptions struct {
 	// of concurrently. It is for deciders that wait for nothing, such as those in memory,
 	// and for simulations.
 	Sequential bool
+	// Observer, where it is not nil, sees each answer of Decide.
+	Observer Observer
 	// Standings is how many keys that are not Normal are remembered. 0 is 10,000.
 	Standings int
+}
+
+// Observer sees what an Enforcer answers, and cannot change it. It is called on the
+// caller's goroutine after the answer is known, so it must be quick; it is called
+// concurrently. The limits themselves are seen by the weir.Observer of the decider, those
+// in shadow with weir.Observation.Shadow.
+type Observer interface {
+	// ObserveVerdict gets an answer of Decide, or its error. v must be neither changed nor
+	// kept.
+	ObserveVerdict(ctx context.Context, v *Verdict, err error)
 }
 
 // Enforcer decides requests by a policy. It is safe for concurrent use. A decision costs
@@ -48,6 +60,7 @@ type Enforcer struct {
 	now       func() time.Time
 	inOrder   bool
 	standings *standings
+	observer  Observer
 	plans     sync.Pool // of *Plan
 	counters  counters
 }
@@ -62,7 +75,7 @@ func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer,
 	}
 	e := &Enforcer{
 		decider: d, onFailure: opts.OnFailure, local: opts.Local, now: time.Now, inOrder: opts.Sequential,
-		standings: newStandings(opts.Standings),
+		standings: newStandings(opts.Standings), observer: opts.Observer,
 	}
 	switch {
 	case d == nil:
@@ -165,6 +178,11 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 	}
 	if take {
 		e.counters.count(p, &v, err)
+		if e.observer != nil {
+			// A copy: a pointer to v would move every Verdict to the heap.
+			seen := v
+			e.observer.ObserveVerdict(ctx, &seen, err)
+		}
 	}
 	return v, err
 }
@@ -285,10 +303,17 @@ func asksOf(rules []RuleVerdict, enforced bool) (asks []weir.Ask, places []int) 
 	asks, places = make([]weir.Ask, 0, len(rules)), make([]int, 0, len(rules))
 	for i := range rules {
 		if r := &rules[i]; r.Action == ActionAsk && r.Enforced == enforced {
-			asks, places = append(asks, r.Limit.ForN(r.Key, r.Cost)), append(places, i)
+			asks, places = append(asks, r.ask()), append(places, i)
 		}
 	}
 	return asks, places
+}
+
+// ask is the question to the limit.
+func (r *RuleVerdict) ask() weir.Ask {
+	a := r.Limit.ForN(r.Key, r.Cost)
+	a.Shadow = !r.Enforced
+	return a
 }
 
 func (r *RuleVerdict) set(d weir.Decision) {
