@@ -133,6 +133,7 @@ func TestPlantedMistakesOfLeasesAreCaught(t *testing.T) {
 
 func TestScenariosRefuseWhatLeasesDoNotSuit(t *testing.T) {
 	for name, change := range map[string]func(*scenario.Scenario){
+		"policy_file":     func(s *scenario.Scenario) { s.Limits, s.PolicyFile = nil, "p.yaml" },
 		"server.clock":    func(s *scenario.Scenario) { s.Server.Clock = "node" },
 		"nodes.breaker":   func(s *scenario.Scenario) { s.Nodes.Breaker = true },
 		"network.repeats": func(s *scenario.Scenario) { s.Network.Repeats = true },

@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
 
 	"github.com/weirgo/weir/internal/document"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/internal/rules"
 )
 
@@ -29,16 +31,36 @@ func (s *Scenario) WithPolicy(files fs.FS) (*Scenario, error) {
 	if len(text) == 0 || len(text) > document.MaxBytes {
 		return nil, wrong(fmt.Errorf("%s has %d bytes: must be 1 to %d", s.PolicyFile, len(text), document.MaxBytes))
 	}
-	if _, err := rules.Parse(text); err != nil {
-		return nil, wrong(fmt.Errorf("%s: %w", s.PolicyFile, err))
-	}
 	one := *s
 	one.Policy, one.PolicyFile = string(text), ""
-	return &one, one.Validate()
+	err = one.Validate()
+	var refused *Error
+	if errors.As(err, &refused) && refused.Path == "policy" {
+		return nil, wrong(fmt.Errorf("%s: %w", s.PolicyFile, refused.Cause))
+	}
+	return &one, err
 }
 
-// crossPolicy checks what goes together with a policy, and the policy.
-func (s *Scenario) crossPolicy() error {
+// crossPolicy checks what goes together with a policy, and the policy, which it returns; nil where there
+// is none, or where it is in a file.
+func (s *Scenario) crossPolicy() (*policy.File, error) {
+	if err := s.suitsPolicy(); err != nil || s.Policy == "" {
+		return nil, err
+	}
+	file, err := rules.Parse([]byte(s.Policy))
+	if err != nil {
+		return nil, &Error{Path: "policy", Cause: err}
+	}
+	for _, spec := range rules.Specs(&file.Policy) {
+		if _, err := (&Limit{Spec: spec}).model(); err != nil {
+			return nil, &Error{Path: "policy", Cause: err}
+		}
+	}
+	return file, nil
+}
+
+// suitsPolicy checks what goes together with a policy.
+func (s *Scenario) suitsPolicy() error {
 	switch {
 	case !s.Governed() && len(s.Limits) == 0:
 		return refuse("limits", "0 of them", "1 to 16 of them, or a policy in their place")
@@ -60,17 +82,6 @@ func (s *Scenario) crossPolicy() error {
 		return refuse("nodes.deny_cache", s.Nodes.DenyCache, "absent where a policy is given")
 	case s.Nodes.LocalShare > 0:
 		return refuse("nodes.local_share", s.Nodes.LocalShare, "absent where a policy is given")
-	case s.PolicyFile != "":
-		return nil // Run reads it
-	}
-	file, err := rules.Parse([]byte(s.Policy))
-	if err != nil {
-		return &Error{Path: "policy", Cause: err}
-	}
-	for _, spec := range rules.Specs(&file.Policy) {
-		if _, err := (&Limit{Spec: spec}).model(); err != nil {
-			return &Error{Path: "policy", Cause: err}
-		}
 	}
 	return nil
 }
@@ -84,20 +95,16 @@ func (s *Scenario) refuseRequests() error {
 	return nil
 }
 
-// limitNames returns the names of the limits, or of those of the rules of the policy.
-func (s *Scenario) limitNames() (names []string, err error) {
+// limitNames returns the names of the limits, or of those of the rules of the policy, where it is known.
+func (s *Scenario) limitNames(file *policy.File) (names []string) {
 	for _, l := range s.Limits {
 		names = append(names, l.Name)
 	}
-	if s.Policy == "" {
-		return names, nil
-	}
-	file, err := rules.Parse([]byte(s.Policy))
-	if err != nil {
-		return nil, &Error{Path: "policy", Cause: err}
+	if file == nil {
+		return names
 	}
 	for _, l := range rules.Limits(&file.Policy) {
 		names = append(names, l.Name)
 	}
-	return names, nil
+	return names
 }

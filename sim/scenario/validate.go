@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/sim/internal/model"
 	"github.com/weirgo/weir/sim/internal/rules"
 )
@@ -58,6 +59,18 @@ func (s *Scenario) Validate() error {
 	if err := validate(reflect.ValueOf(s), ""); err != nil {
 		return err
 	}
+	file, err := s.crossPolicy()
+	if err != nil {
+		return err
+	}
+	if err := s.crossTimes(file); err != nil {
+		return err
+	}
+	for i, name := range s.Checks {
+		if !slices.Contains(Rules(), name) {
+			return refuse(fmt.Sprintf("checks[%d]", i), name, "one of "+strings.Join(Rules(), ", "))
+		}
+	}
 	for i, t := range s.Traffic {
 		if earlier := slices.IndexFunc(s.Traffic, func(u Traffic) bool { return u.Name == t.Name }); earlier < i {
 			return refuse(fmt.Sprintf("traffic[%d].name", i), t.Name, "unlike every other")
@@ -81,10 +94,7 @@ func (s *Scenario) Validate() error {
 			return err
 		}
 	}
-	names, err := s.limitNames()
-	if err != nil {
-		return err
-	}
+	names := s.limitNames(file)
 	for i, e := range s.Expect {
 		if e.Limit != "" && s.PolicyFile == "" && !slices.Contains(names, e.Limit) { // Run reads the file
 			return refuse(fmt.Sprintf("expect[%d].limit", i), e.Limit, "the name of a limit")
@@ -100,6 +110,9 @@ func (s *Scenario) suitsLeases() error {
 	}
 	if s.Policy != "" {
 		return refuse("policy", "a policy", "absent where nodes have leases")
+	}
+	if s.PolicyFile != "" {
+		return refuse("policy_file", s.PolicyFile, "absent where nodes have leases")
 	}
 	if s.Nodes.Breaker {
 		return refuse("nodes.breaker", true, "absent where nodes have leases")
@@ -122,30 +135,23 @@ func (s *Scenario) suitsLeases() error {
 // fields of the process.
 func (p Process) Validate() error { return validate(reflect.ValueOf(&p), "") }
 
-func (s *Scenario) cross(string) error {
-	if err := s.crossPolicy(); err != nil {
-		return err
-	}
+// crossTimes refuses times that clocks cannot show. file is the policy; nil without one.
+func (s *Scenario) crossTimes(file *policy.File) error {
 	begin := Complete(*s).Start
 	at, err := algorithm.InstantOf(begin)
 	if err != nil || begin.Nanosecond()%1000 != 0 {
 		return refuse("start", begin.UTC().Format(time.RFC3339Nano), "a whole microsecond from 1970 to "+algorithm.MaxInstant.Time().Format(time.RFC3339))
 	}
 	// Clocks must show instants that algorithms know, until every key is fresh.
-	if reach := s.reach(); float64(at)+reach > float64(algorithm.MaxInstant) {
+	if reach := s.reach(file); float64(at)+reach > float64(algorithm.MaxInstant) {
 		return refuse("start", begin.UTC().Format(time.RFC3339Nano), fmt.Sprintf("%.0f days before %s: so far the clocks of the scenario go, until every key is fresh",
 			math.Ceil(reach/86_400e6), algorithm.MaxInstant.Time().Format(time.RFC3339)))
-	}
-	for i, name := range s.Checks {
-		if !slices.Contains(Rules(), name) {
-			return refuse(fmt.Sprintf("checks[%d]", i), name, "one of "+strings.Join(Rules(), ", "))
-		}
 	}
 	return nil
 }
 
 // reach is how many µs after the start a clock may show at most, roughly.
-func (s *Scenario) reach() float64 {
+func (s *Scenario) reach(file *policy.File) float64 {
 	ahead, drift := micros(s.Nodes.Skew), float64(s.Nodes.Drift)
 	for _, f := range s.Faults {
 		ahead += max(0, micros(f.Step))
@@ -153,7 +159,7 @@ func (s *Scenario) reach() float64 {
 	}
 	settles := 0.0
 	limits := s.Limits
-	if file, err := rules.Parse([]byte(s.Policy)); err == nil {
+	if file != nil {
 		for _, spec := range rules.Specs(&file.Policy) {
 			limits = append(limits, Limit{Spec: spec})
 		}
