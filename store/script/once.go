@@ -98,19 +98,39 @@ func (p *pending) decodeOnce(reply string) error {
 	case "!":
 		return errIDCorrupt(nil)
 	}
+	reply, remembered := strings.CutPrefix(reply, "~")
 	at, rest, err := cutInstant(reply, ';')
-	if err != nil {
+	switch {
+	case remembered && err != nil:
+		return errIDCorrupt(err)
+	case remembered:
+		return p.decodeRemembered(at, rest)
+	case err != nil:
 		return p.garbled()
 	}
-	if outcomes, are := strings.CutPrefix(rest, "="); are {
+	p.guard(func() { p.inBatch(at, rest) })
+	<-p.answered
+	return nil
+}
+
+// decodeRemembered answers p from the reply of an earlier step with the ID.
+func (p *pending) decodeRemembered(at algorithm.Instant, reply string) error {
+	if outcomes, are := strings.CutPrefix(reply, "="); are {
 		if err := parseOutcomes(outcomes, p.ops); err != nil {
 			return errIDCorrupt(err)
 		}
 		p.answer(at, true, nil)
-	} else {
-		p.guard(func() { p.inBatch(at, rest) })
+		<-p.answered
+		return nil
 	}
+	if !strings.HasPrefix(reply, "+") {
+		return errIDCorrupt(nil) // a refusal is not remembered
+	}
+	p.guard(func() { p.inBatch(at, reply) })
 	<-p.answered
+	if errors.Is(p.err, store.ErrOutcomeUnknown) { // the reply says nothing, and it is a stored one
+		return errIDCorrupt(nil)
+	}
 	return nil
 }
 

@@ -128,7 +128,13 @@ func TestIDLivesAsLongAsItShould(t *testing.T) {
 				if left := time.Duration(ms) * time.Millisecond; err != nil || left > max(least, 91*time.Second) || left < least-time.Minute {
 					t.Errorf("%v: %v are left, %v", a, left, err)
 				}
-				for _, damage := range [][]string{{"SET", name, "nonsense"}, {"SET", name, "1 a"}, {"RPUSH", name, "1"}} {
+				ends := strconv.FormatInt(1<<52, 10) + " " + store.OnceDigest(ops) + " "
+				for _, damage := range [][]string{
+					{"SET", name, "nonsense"}, {"SET", name, "1 a"}, {"RPUSH", name, "1"},
+					// A good record with a reply that is none: never taken for a reply that was lost.
+					{"SET", name, ends + "nonsense"}, {"SET", name, ends + "7;"}, {"SET", name, ends + "7;nonsense"}, {"SET", name, ends + "7;-"},
+					{"SET", name, ends + "7;+,"}, {"SET", name, ends + "7;=1"}, {"SET", name, ends + "x;+"},
+				} {
 					w.ask(t, "DEL", name)
 					w.ask(t, damage...)
 					before := w.ask(t, "TYPE", name)

@@ -8,8 +8,8 @@
 --        the count of requests, and for each its kind, the count of its numbers and the
 --        numbers; the count of the ops and the request of each; the digest of the ops;
 --        how long the ID is remembered in µs
--- reply  that of batch.lua for one group; '=' where the ID is remembered with another
---        digest, '!' where what is stored of it is not that
+-- reply  that of batch.lua for one group, after '~' where the ID is remembered; '=' where
+--        it is remembered with another digest, '!' where what is stored of it is not that
 -- Go     Store.once in once.go. What is stored is the end in µs, the digest and the
 --        reply: readRecord
 local call = redis.call
@@ -1135,12 +1135,12 @@ local digest, ttl = ARGV[place + count + 1], ARGV[place + count + 2] + 0
 local record = get(id)
 if record == nil then return '!' end
 if record then
-  local ends, of, reply = string.match(record, '^(%d+) (%x+) (.+)$')
+  local ends, of, remembered = string.match(record, '^(%d+) (%x+) (.+)$')
   ends = ends and number(ends)
   if not ends then return '!' end
   if ends > now then
     if of ~= digest then return '=' end
-    return reply
+    return '~' .. remembered
   end
 end
 
