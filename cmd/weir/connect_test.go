@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirgo/weir/internal/oracle"
 	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/internal/storeurl"
 )
 
 func TestServerThatIsNotThereFailsTheReplay(t *testing.T) {
@@ -91,7 +92,7 @@ func TestPasswordIsUsedAndNotShown(t *testing.T) {
 			with := strings.Replace(url, "://", "://ann:s3cret@", 1)
 			summary := filepath.Join(t.TempDir(), "report")
 			got := startWith(twoKeys, "replay", "--limit", "gcra:1/1s", "--store", with, "--json", summary, "-")
-			if want := strings.ReplaceAll(twoKeysReport, memoryURL, url); got != (result{exitOK, want, ""}) {
+			if want := strings.ReplaceAll(twoKeysReport, storeurl.Memory, url); got != (result{exitOK, want, ""}) {
 				t.Errorf("%s: status %d, %s%s", url, got.status, got.err, difference(got.out, want))
 			}
 			if text := read(t, summary); !strings.Contains(text, `"store": "`+url+`"`) || strings.Contains(text, "s3cret") {
@@ -151,7 +152,7 @@ func TestTLSIsSpokenWithWhomTheSystemTrusts(t *testing.T) {
 		for _, scheme := range []string{"rediss", "valkeys"} {
 			url := scheme + "://" + s.Addr()
 			for file, want := range map[string]result{
-				trusted:    {exitOK, twoKeysDecided, strings.Replace(twoKeysReport, memoryURL, url, 1)},
+				trusted:    {exitOK, twoKeysDecided, strings.Replace(twoKeysReport, storeurl.Memory, url, 1)},
 				os.DevNull: {exitFailed, "", "weir: " + url + ": tls: failed to verify certificate: x509: certificate signed by unknown authority\n"},
 			} {
 				cmd := command(t, "replay", "--limit", "gcra:1/1s", "--store", url, "--decisions", "-", "-")

@@ -69,7 +69,11 @@ const urlHelp = `URL is one of
   memory://
   redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]      rediss://… with TLS
   unix://[[USER]:PASSWORD@]/PATH[?db=DB]
-or valkey://…, valkeys://…, valkey-unix://…: the same with Valkey's own client.`
+  redis-sentinel://[[USER]:PASSWORD@]HOST[:PORT],…/PRIMARY[/DB]
+  redis-cluster://[[USER]:PASSWORD@]HOST[:PORT],…
+  rediss-sentinel://…, rediss-cluster://… with TLS
+or valkey://…, valkeys://…, valkey-unix://…, valkey-sentinel://…, valkeys-sentinel://…,
+valkey-cluster://…, valkeys-cluster://…: the same with Valkey's own client.`
 
 // input is an opened trace.
 type input struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/internal/oracle"
+	"github.com/weirgo/weir/internal/storeurl"
 	"pgregory.net/rapid"
 )
 
@@ -159,7 +160,7 @@ func drawWorld(t *rapid.T, kind oracle.Kind) *world {
 }
 
 func newWorld(l limits, keys []struct{ key, json string }, start int64) *world {
-	w := &world{limits: l, store: memoryURL, now: start, keys: keys}
+	w := &world{limits: l, store: storeurl.Memory, now: start, keys: keys}
 	for range keys {
 		w.oracles = append(w.oracles, w.oracle())
 		w.last = append(w.last, event{at: start, cost: 1, answer: oracle.Outcome{Remaining: l.capacity}})

@@ -118,12 +118,12 @@ func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, co
 	if err != nil {
 		return fmt.Errorf("%s: %w", on.shown, err)
 	}
-	defer connection.close()
+	defer connection.Close()
 	opts := &redisstore.Options{}
 	if c.Prefix != nil {
 		opts.Prefix = *c.Prefix
 	}
-	states, err := connection.open(opts)
+	states, err := connection.Open(opts)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/policy"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -84,8 +85,8 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 			return usageError{fmt.Errorf("%s does not go with --policy: must be left out", flag)}
 		}
 	}
-	if c.Store != memoryURL {
-		return usageError{fmt.Errorf("--store: %q does not go with --policy: must be %s", guarded(c.Store), memoryURL)}
+	if c.Store != storeurl.Memory {
+		return usageError{fmt.Errorf("--store: %q does not go with --policy: must be %s", storeurl.Guard(c.Store), storeurl.Memory)}
 	}
 	if err := checkStandardInput(slices.Concat(c.Policy, c.Trace)); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"github.com/weirgo/weir/internal/storeurl"
 )
 
 // slowTrace replays a trace whose second line comes only when go is closed.
@@ -90,7 +91,7 @@ func TestVerifyShowsProgressOnATerminal(t *testing.T) {
 	defer cancel()
 	status := make(chan int, 1)
 	go func() {
-		args := []string{"verify", "--store", memoryURL, "--run", "^(take/one-instant|model/)", "--checks", "1000000"}
+		args := []string{"verify", "--store", storeurl.Memory, "--run", "^(take/one-instant|model/)", "--checks", "1000000"}
 		status <- run(ctx, args, strings.NewReader(""), &out, terminal)
 	}()
 	select {
@@ -103,9 +104,9 @@ func TestVerifyShowsProgressOnATerminal(t *testing.T) {
 		t.Errorf("status %d, %s", got, out.String())
 	}
 
-	shown := start("verify", "--store", memoryURL, "--run", "^take/one-instant$", "--seed", "1")
+	shown := start("verify", "--store", storeurl.Memory, "--run", "^take/one-instant$", "--seed", "1")
 	out.Reset()
-	if got := run(t.Context(), []string{"verify", "--store", memoryURL, "--run", "^take/one-instant$", "--seed", "1"}, strings.NewReader(""), &out, terminal); got != exitOK || withoutTimes(out.String()) != withoutTimes(shown.out) {
+	if got := run(t.Context(), []string{"verify", "--store", storeurl.Memory, "--run", "^take/one-instant$", "--seed", "1"}, strings.NewReader(""), &out, terminal); got != exitOK || withoutTimes(out.String()) != withoutTimes(shown.out) {
 		t.Errorf("status %d, %s", got, out.String())
 	}
 }

@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/store"
 	redisstore "github.com/weirgo/weir/store/redis"
 )
 
 const (
-	// dialTimeout is how long a server may take to accept a connection.
-	dialTimeout = 3 * time.Second
-	// callTimeout is how long it may take to answer: longer than an
+	// callTimeout is how long a server may take to answer: longer than an
 	// application would wait, since a slow answer is worth more than none.
 	callTimeout = 5 * time.Second
 	// resetSlots is how many slots a call of the clean-up removes.
@@ -31,11 +30,13 @@ const (
 // written, and removes it. Its methods are called one after the other, its stores
 // concurrently.
 type scratch struct {
-	*connection
-	ctx    context.Context // of the command: once it has ended, no store answers
-	url    string          // as people may see it
-	prefix string          // of the names of all keys
-	share  int             // redisstore.Options.Share
+	connection *storeurl.Connection
+
+	ctx     context.Context // of the command: once it has ended, no store answers
+	url     string          // as people may see it
+	sharded bool            // whether keys lie on several servers
+	prefix  string          // of the names of all keys
+	share   int             // redisstore.Options.Share
 
 	opened []*scratchStore // that were not removed yet
 	left   error           // why something may be left behind, or nil
@@ -51,7 +52,7 @@ func openScratch(ctx context.Context, on *endpoint, prefix string, share int, si
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", on.shown, err)
 	}
-	return &scratch{connection: c, ctx: ctx, url: on.shown, prefix: prefix, share: share}, nil
+	return &scratch{connection: c, ctx: ctx, url: on.shown, sharded: on.url.Sharded(), prefix: prefix, share: share}, nil
 }
 
 // randomPrefix is a prefix that nobody else has.
@@ -63,7 +64,7 @@ func randomPrefix(start string) string {
 
 // open makes a store under a prefix. A nil clock is that of the server.
 func (s *scratch) open(prefix string, clock store.Clock) (*scratchStore, error) {
-	on, err := s.connection.open(&redisstore.Options{Prefix: prefix, Clock: clock, Share: s.share, Timeout: callTimeout})
+	on, err := s.connection.Open(&redisstore.Options{Prefix: prefix, Clock: clock, Share: s.share, Timeout: callTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (s *scratch) remove(t *scratchStore) error {
 	if len(t.written) == 0 {
 		return nil
 	}
-	cleaner, err := s.connection.open(&redisstore.Options{Prefix: t.prefix, Timeout: callTimeout})
+	cleaner, err := s.connection.Open(&redisstore.Options{Prefix: t.prefix, Timeout: callTimeout})
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (s *scratch) Close() error {
 	if err := s.removeAll(); err != nil {
 		s.left = &leftError{s.url, s.prefix, err}
 	}
-	s.close()
+	s.connection.Close()
 	return s.left
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weirgo/weir/internal/oracle"
 	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/internal/storeurl"
 	"pgregory.net/rapid"
 )
 
@@ -141,7 +142,7 @@ func TestServersDecideAsMemoryDoesForLong(t *testing.T) {
 					for range events {
 						w.move(move{key: rng.IntN(len(keys)), when: rng.IntN(moments), what: rng.IntN(costs), bits: rng.Uint64()})
 					}
-					for _, w.store = range append(urls(s), memoryURL) {
+					for _, w.store = range append(urls(s), storeurl.Memory) {
 						w.check(t, filepath.Join(t.TempDir(), "trace.jsonl"), false)
 						wantKeys(t, s)
 					}
@@ -182,7 +183,7 @@ func TestServersCompareAsMemoryDoes(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s)[:2] {
 			got := start(append(args, "--store", url)...)
-			if got.status != exitOK || strings.Replace(got.out, url, memoryURL, 1) != want {
+			if got.status != exitOK || strings.Replace(got.out, url, storeurl.Memory, 1) != want {
 				t.Errorf("%s: status %d, %s%s", url, got.status, got.err, difference(got.out, want))
 			}
 			wantKeys(t, s)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/internal/storeurl"
 )
 
 // onServers are scenarios in which states are lost, clocks go wrong, limits are taken
@@ -136,7 +137,7 @@ func TestSimSaysThatAServerIsTheSame(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		url := urls(s)[1]
 		got := simulated(t, smallScenario, "--store", url)
-		want := strings.Replace(simulated(t, smallScenario), memoryURL, url, 1)
+		want := strings.Replace(simulated(t, smallScenario), storeurl.Memory, url, 1)
 		want = strings.Replace(want, "every expectation was met", "every expectation was met, and the events are the same in memory and on "+url, 1)
 		if got != want {
 			t.Error(difference(got, want))

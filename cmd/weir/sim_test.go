@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/sim"
 	simresult "github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
@@ -130,7 +131,7 @@ func TestSimJSONHoldsTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := report.WriteJSON(&want, &report.Simulation{Scenario: "small", Seed: 7, Store: memoryURL, Results: results}); err != nil {
+	if err := report.WriteJSON(&want, &report.Simulation{Scenario: "small", Seed: 7, Store: storeurl.Memory, Results: results}); err != nil {
 		t.Fatal(err)
 	}
 	if got := simulated(t, smallScenario, "--json", "-"); got != want.String() {

@@ -15,6 +15,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/store"
 )
 
@@ -128,7 +129,7 @@ func (c *verifyCommand) wanted() (names map[string]bool, err error) {
 // endpoint reads where the store is.
 func (c *verifyCommand) endpoint() (*endpoint, error) {
 	if c.Store == "" {
-		return nil, usageError{errors.New("--store is missing: must be " + storeForms)}
+		return nil, usageError{errors.New("--store is missing: must be " + storeurl.Forms)}
 	}
 	where, err := parseStoreURL(c.Store)
 	if err == nil {

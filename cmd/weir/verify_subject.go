@@ -102,7 +102,7 @@ func newServerSubject(on *scratch, r *about) (*serverSubject, error) {
 }
 
 func (s *serverSubject) check(r *about) error {
-	states, err := s.connection.open(&redisstore.Options{Prefix: s.prefix, Timeout: callTimeout})
+	states, err := s.connection.Open(&redisstore.Options{Prefix: s.prefix, Timeout: callTimeout})
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func prefixHint(err error, prefix string) error {
 
 func (s *serverSubject) config() *conformance.Config {
 	seen := func(_ conformance.TB, states store.Store) int64 { return states.(*scratchStore).seen.Load() }
-	return &conformance.Config{OwnClock: s.ownClock, Inspect: s.inspect, Corrupt: s.corrupt, Seen: seen}
+	return &conformance.Config{OwnClock: s.ownClock, OneKey: s.sharded, Inspect: s.inspect, Corrupt: s.corrupt, Seen: seen}
 }
 
 // open makes a store under a prefix that no other store has. A nil clock is that of
@@ -199,5 +199,5 @@ func (s *serverSubject) probe() (err error) {
 func (s *serverSubject) ask(args ...string) (any, error) {
 	within, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	return s.do(within, args...)
+	return s.connection.Do(within, args...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -27,7 +28,7 @@ func withoutTimes(text string) string {
 }
 
 func TestVerifyShowsATable(t *testing.T) {
-	got := start("verify", "--store", memoryURL, "--run", "^(take/|expiry/swept|corrupt|capability)", "--quick", "--seed", "7")
+	got := start("verify", "--store", storeurl.Memory, "--run", "^(take/|expiry/swept|corrupt|capability)", "--quick", "--seed", "7")
 	if got.status != exitOK || got.err != "" {
 		t.Fatalf("status %d, %s%s", got.status, got.out, got.err)
 	}
@@ -37,7 +38,7 @@ func TestVerifyShowsATable(t *testing.T) {
 // All checks, each of which says what has become of it.
 func TestVerifyWritesJSON(t *testing.T) {
 	for _, file := range []string{"-", filepath.Join(t.TempDir(), "report.json")} {
-		got := start("verify", "--store", memoryURL, "--checks", "2", "--seed", "99", "--json", file)
+		got := start("verify", "--store", storeurl.Memory, "--checks", "2", "--seed", "99", "--json", file)
 		if got.status != exitOK || got.err != "" {
 			t.Fatalf("status %d, %s%s", got.status, got.out, got.err)
 		}
@@ -64,7 +65,7 @@ func TestVerifyWritesJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := conformance.Checks()
-		if r.Store != memoryURL || r.Clock != "injected" || r.Depth != 2 || r.Seed != 99 || r.Warnings == nil || len(r.Checks) != len(all) {
+		if r.Store != storeurl.Memory || r.Clock != "injected" || r.Depth != 2 || r.Seed != 99 || r.Warnings == nil || len(r.Checks) != len(all) {
 			t.Fatalf("the report is %+v", r)
 		}
 		count, took := map[string]int{}, 0
@@ -108,18 +109,18 @@ func TestVerifyRefusesWrongUsage(t *testing.T) {
 	}{
 		"no store":            {[]string{"--quick"}, []string{"--store", "missing", "redis://"}},
 		"store unknown":       {[]string{"--store", "http://h"}, []string{"--store", `"http://h"`, "valkeys://"}},
-		"run no expression":   {[]string{"--store", memoryURL, "--run", "("}, []string{"--run", `"("`, "regular expression"}},
-		"run nothing":         {[]string{"--store", memoryURL, "--run", "^nothing$"}, []string{"--run", "^nothing$", "--list"}},
-		"checks 0":            {[]string{"--store", memoryURL, "--checks", "0"}, []string{"--checks", "0", "1 to 1000000"}},
-		"checks many":         {[]string{"--store", memoryURL, "--checks", "1000001"}, []string{"--checks", "1000001", "1 to 1000000"}},
-		"checks and quick":    {[]string{"--store", memoryURL, "--checks", "5", "--quick"}, []string{"--checks", "--quick"}},
-		"seed 0":              {[]string{"--store", memoryURL, "--seed", "0"}, []string{"--seed", "0", "1 or more"}},
+		"run no expression":   {[]string{"--store", storeurl.Memory, "--run", "("}, []string{"--run", `"("`, "regular expression"}},
+		"run nothing":         {[]string{"--store", storeurl.Memory, "--run", "^nothing$"}, []string{"--run", "^nothing$", "--list"}},
+		"checks 0":            {[]string{"--store", storeurl.Memory, "--checks", "0"}, []string{"--checks", "0", "1 to 1000000"}},
+		"checks many":         {[]string{"--store", storeurl.Memory, "--checks", "1000001"}, []string{"--checks", "1000001", "1 to 1000000"}},
+		"checks and quick":    {[]string{"--store", storeurl.Memory, "--checks", "5", "--quick"}, []string{"--checks", "--quick"}},
+		"seed 0":              {[]string{"--store", storeurl.Memory, "--seed", "0"}, []string{"--seed", "0", "1 or more"}},
 		"share 0":             {[]string{"--store", "redis://h", "--share", "0"}, []string{"--share", "0", "1 to 1000"}},
 		"share many":          {[]string{"--store", "redis://h", "--share", "1001"}, []string{"--share", "1001", "1 to 1000"}},
-		"prefix unused":       {[]string{"--store", memoryURL, "--prefix", "p:"}, []string{"--prefix", `"p:"`, memoryURL}},
+		"prefix unused":       {[]string{"--store", storeurl.Memory, "--prefix", "p:"}, []string{"--prefix", `"p:"`, storeurl.Memory}},
 		"prefix with a brace": {[]string{"--store", "redis://h", "--prefix", "{p"}, []string{"--prefix", `"{p"`, "1 to 160 bytes"}},
 		"prefix too long":     {[]string{"--store", "redis://h", "--prefix", strings.Repeat("p", 161)}, []string{"--prefix", "1 to 160 bytes"}},
-		"clock of no server":  {[]string{"--store", memoryURL, "--server-clock"}, []string{"--server-clock", memoryURL}},
+		"clock of no server":  {[]string{"--store", storeurl.Memory, "--server-clock"}, []string{"--server-clock", storeurl.Memory}},
 		"json of a list":      {[]string{"--list"}, []string{"--json", "--list"}},
 	} {
 		got := start(append([]string{"verify", "--json", file}, c.args...)...)
@@ -140,7 +141,7 @@ func TestVerifyWhoseOutputIsClosedFails(t *testing.T) {
 		"--json: ": {"--run", "^take/", "--json", "-"},
 	} {
 		var errs strings.Builder
-		status := run(t.Context(), append([]string{"verify", "--store", memoryURL}, args...), strings.NewReader(""), broken{syscall.EPIPE}, &errs)
+		status := run(t.Context(), append([]string{"verify", "--store", storeurl.Memory}, args...), strings.NewReader(""), broken{syscall.EPIPE}, &errs)
 		if status != exitFailed || errs.String() != "weir: "+want+"broken pipe\n" {
 			t.Errorf("status %d, %s", status, errs.String())
 		}

@@ -65,6 +65,8 @@ var rules = []rule{
 		"what every client must do is asked of the interface, without a library"},
 	{"internal/attack", []string{"", "algorithm", "store", "store/redis", "store/valkey", "internal/servertest", "internal/attack"},
 		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"}, "an attack is run as a user would be hit: on real servers, through real clients"},
+	{"internal/storeurl", []string{"store/redis", "store/valkey"}, []string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go"},
+		"the command and the service connect alike, and nobody else gets a client library with it"},
 	{"internal", []string{"algorithm", "store", "store/script/kind", "conformance", "internal"}, nil, "what is internal serves the tests and go generate"},
 	{"examples", []string{"", "algorithm", "httplimit", "policy", "store", "store/memory", "store/script", "sim", "sim/scenario"}, nil, "examples show what a user would import"},
 	{"sim", []string{"", "algorithm", "resilience", "store", "store/memory", "sim", "policy", "internal/batch", "internal/deadline", "internal/document", "internal/exact", "internal/oracle", "internal/waits"},
@@ -72,8 +74,8 @@ var rules = []rule{
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
 	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "store/valkey", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/waits"},
-		[]string{"github.com/redis/go-redis", "github.com/valkey-io/valkey-go", "golang.org/x/term",
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits"},
+		[]string{"golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
 			// The pictures of a simulation in a file of dots.

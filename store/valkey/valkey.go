@@ -114,7 +114,7 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 	}
 	w := c.watches.Get().(*watch)
 	w.begin(ctx, sent)
-	result := c.valkey.Do(w, c.build(sent))
+	result := c.ask(w, sent)
 	if err := result.NonValkeyError(); err != nil {
 		return "", meaning(ctx, err, w.sent())
 	}
@@ -122,6 +122,15 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 	c.watches.Put(w)
 	message, _ := result.ToMessage()
 	return text(&message)
+}
+
+// ask sends a command. One without a key goes to any server that a cluster client was ever
+// told of, such as one that is gone by now; in a list of commands it goes to a primary.
+func (c *client) ask(w *watch, sent *script.Command) valkey.ValkeyResult {
+	if c.cluster && sent.Key == 0 {
+		return c.valkey.DoMulti(w, c.build(sent))[0]
+	}
+	return c.valkey.Do(w, c.build(sent))
 }
 
 // build makes the command for valkey-go, which repeats none that is not marked as
