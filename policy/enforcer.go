@@ -152,6 +152,9 @@ type ask func(ctx context.Context, asks ...weir.Ask) (weir.Result, error)
 
 func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (Verdict, error) {
 	c := e.policy.Load()
+	if err := r.check(); err != nil {
+		return Verdict{Binding: -1, Version: c.version}, err
+	}
 	at, err := algorithm.InstantOf(e.now())
 	if err != nil {
 		return Verdict{Binding: -1, Version: c.version}, fmt.Errorf("policy: clock: %w", err)
@@ -173,8 +176,9 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 		v.Rules = make([]RuleVerdict, len(p.Limits))
 		for i := range p.Limits {
 			v.Rules[i].PlannedLimit = p.Limits[i]
+			v.Rules[i].Cost = r.costOf(p.Limits[i].Cost)
 		}
-		err = e.decide(ctx, &v, at, ask, take)
+		err = e.decide(ctx, r.ID, &v, at, ask, take)
 	}
 	if take {
 		e.counters.count(p, &v, err)
@@ -197,8 +201,37 @@ func within(maxDelay time.Duration, ask ask) ask {
 	}
 }
 
+const (
+	maxID = 100 // the name of a rule follows it
+	// maxCost is above all capacities, and far enough below what a Go int64 holds.
+	maxCost = 1 << 62
+)
+
+func (r *Request) check() error {
+	if r.Times < 0 {
+		return refused("Request.Times", strconv.FormatInt(r.Times, 10), "0 (1) or more")
+	}
+	if len(r.ID) > maxID {
+		return refused("Request.ID", strconv.Itoa(len(r.ID))+" bytes long", "at most "+strconv.Itoa(maxID)+" bytes long")
+	}
+	return nil
+}
+
+// costOf is the cost of the request in a limit where one request costs n.
+func (r *Request) costOf(n int64) int64 {
+	switch {
+	case r.Look:
+		return 0
+	case r.Times > 1 && n > maxCost/r.Times:
+		return maxCost
+	case r.Times > 1:
+		return n * r.Times
+	}
+	return n
+}
+
 // decide asks the limits of v, and fills in what they answer.
-func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant, ask ask, take bool) error {
+func (e *Enforcer) decide(ctx context.Context, id string, v *Verdict, at algorithm.Instant, ask ask, take bool) error {
 	blocked := false
 	for i := range v.Rules {
 		r := &v.Rules[i]
@@ -210,15 +243,15 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 	}
 	var shadows *sync.WaitGroup // most requests meet none
 	if !e.inOrder {
-		shadows = startShadows(ctx, v.Rules, ask)
+		shadows = startShadows(ctx, id, v.Rules, ask)
 	}
 	var err error
 	if !blocked {
-		err = e.decideEnforced(ctx, v, ask, take)
+		err = e.decideEnforced(ctx, id, v, ask, take)
 	}
 	if e.inOrder {
 		for rule := range shadowsOf(v.Rules) {
-			decideShadow(ctx, rule, ask)
+			decideShadow(ctx, id, rule, ask)
 		}
 	}
 	if shadows != nil {
@@ -235,12 +268,12 @@ func (e *Enforcer) decide(ctx context.Context, v *Verdict, at algorithm.Instant,
 
 // startShadows asks each rule in shadow on a goroutine of its own. It returns nil where
 // there is none.
-func startShadows(ctx context.Context, rules []RuleVerdict, ask ask) (running *sync.WaitGroup) {
+func startShadows(ctx context.Context, id string, rules []RuleVerdict, ask ask) (running *sync.WaitGroup) {
 	for rule := range shadowsOf(rules) {
 		if running == nil {
 			running = new(sync.WaitGroup)
 		}
-		running.Go(func() { decideShadow(ctx, rule, ask) })
+		running.Go(func() { decideShadow(ctx, id, rule, ask) })
 	}
 	return running
 }
@@ -265,8 +298,8 @@ func shadowsOf(rules []RuleVerdict) iter.Seq[[]RuleVerdict] {
 }
 
 // decideEnforced asks all enforced limits, all or nothing.
-func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take bool) error {
-	asks, places := asksOf(v.Rules, true)
+func (e *Enforcer) decideEnforced(ctx context.Context, id string, v *Verdict, ask ask, take bool) error {
+	asks, places := asksOf(id, v.Rules, true)
 	if len(asks) == 0 {
 		return nil
 	}
@@ -286,8 +319,11 @@ func (e *Enforcer) decideEnforced(ctx context.Context, v *Verdict, ask ask, take
 
 // decideShadow asks the limits of one rule in shadow, all or nothing, as they would be
 // asked if the rule were alone.
-func decideShadow(ctx context.Context, rule []RuleVerdict, ask ask) {
-	asks, places := asksOf(rule, false)
+func decideShadow(ctx context.Context, id string, rule []RuleVerdict, ask ask) {
+	if id != "" {
+		id += " " + rule[0].Rule
+	}
+	asks, places := asksOf(id, rule, false)
 	result, err := ask(ctx, asks...)
 	for i, place := range places {
 		if err != nil {
@@ -299,11 +335,13 @@ func decideShadow(ctx context.Context, rule []RuleVerdict, ask ask) {
 }
 
 // asksOf returns what to ask, and for which of the limits.
-func asksOf(rules []RuleVerdict, enforced bool) (asks []weir.Ask, places []int) {
+func asksOf(id string, rules []RuleVerdict, enforced bool) (asks []weir.Ask, places []int) {
 	asks, places = make([]weir.Ask, 0, len(rules)), make([]int, 0, len(rules))
 	for i := range rules {
 		if r := &rules[i]; r.Action == ActionAsk && r.Enforced == enforced {
-			asks, places = append(asks, r.ask()), append(places, i)
+			ask := r.ask()
+			ask.ID = id
+			asks, places = append(asks, ask), append(places, i)
 		}
 	}
 	return asks, places

@@ -21,6 +21,18 @@ type Request struct {
 	// see weir.Ask. 0 is no bound. It decides which limits admit the request, not which
 	// limits it meets.
 	MaxDelay time.Duration
+	// Times multiplies the cost that each rule has for the request: a batch of n requests
+	// costs n times as much as one. 0 is 1; a product above 2^62 counts as 2^62, which no
+	// limit admits. Below 0 the Enforcer returns an error.
+	Times int64
+	// Look asks how the limits stand: all costs are 0, so nothing is charged and no limit
+	// denies.
+	Look bool
+	// ID, where it is not "", names the request, so that it is charged once however often
+	// Decide gets it: see weir.Ask.ID, of which the limits that are enforced share one, and
+	// each rule in shadow has its own. At most 100 bytes. A policy that asks other limits for
+	// the request, or the same with other parameters, gives store.ErrIDReused.
+	ID string
 }
 
 // Attributes are values by the name of an attribute. Those that the policy does not name
