@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc"}
+var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "service"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -93,6 +93,7 @@ var rules = []rule{
 	{"adapter/grpc", []string{"", "httplimit", "internal/adapter"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stays where its users asked for it"},
 	{"api", []string{"api"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "whoever calls the service gets its messages, and nothing of the service"},
+	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
 	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},
