@@ -94,6 +94,8 @@ var rules = []rule{
 		"gRPC stays where its users asked for it"},
 	{"api", []string{"api"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "whoever calls the service gets its messages, and nothing of the service"},
 	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
+	{"service/rpc", []string{"", "policy", "api/weirv1", "service/engine"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
+		"gRPC stands on the engine, and knows neither callers nor stores"},
 	{"service/auth", []string{"", "store", "store/memory", "service/problem"}, []string{"github.com/goccy/go-yaml", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},
 	{"service/audit", []string{"store"}, nil, "the log of changes knows nothing of what is changed"},

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -86,7 +87,7 @@ func digest(parts ...string) [32]byte {
 
 // begin claims the key of a call, and returns the ID of its take.
 func (e *Engine) begin(ctx context.Context, once *Once, method string, request [32]byte) (id string, before bool, err error) {
-	key := digest(e.tenant, once.Caller, method, once.Key)
+	key := digest(e.tenant, once.Caller, cmp.Or(once.Method, method), once.Key)
 	before, err = e.claims.take(ctx, key, request)
 	id = base64.RawURLEncoding.EncodeToString(key[:]) + base64.RawURLEncoding.EncodeToString(request[:16])
 	return id, before, err

@@ -70,6 +70,9 @@ type Once struct {
 	// Caller is who chose it: a name of the token, the same on all nodes. Keys of different
 	// callers are different.
 	Caller string
+	// Method tells calls that come to the same method of the Engine apart, such as Allow and
+	// AllowN. "" is the method of the Engine.
+	Method string
 }
 
 func (o *Once) check(p *problems) {
