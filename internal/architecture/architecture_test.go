@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "service"}
+var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "observe/prometheus", "service"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -100,6 +100,10 @@ var rules = []rule{
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},
 	{"service/audit", []string{"store"}, nil, "the log of changes knows nothing of what is changed"},
 	{"service/problem", nil, nil, "an error over HTTP looks alike wherever it comes from"},
+	{"observe/prometheus", []string{"", "algorithm", "policy", "resilience", "store", "store/memory", "store/script"},
+		// The distinct keys of a rule are estimated, and keys are hashed for that.
+		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
+		"metrics stay where their users asked for them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
 	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},
