@@ -52,6 +52,7 @@ var rules = []rule{
 		"the suite must judge a store that it has never seen"},
 	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
+	{"internal/divide", []string{"algorithm"}, nil, "a store and a policy divide a limit the same way"},
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
 	{"internal/document", []string{"internal/document"}, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
@@ -73,7 +74,7 @@ var rules = []rule{
 		// A scenario is written as text, too.
 		[]string{"github.com/goccy/go-yaml"},
 		"the simulated world runs the code that users run, and meets no network"},
-	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
+	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/divide", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits"},
 		[]string{"golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
@@ -82,7 +83,7 @@ var rules = []rule{
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	// What changes a file is noticed through the operating system, differently on each.
 	{"policy/watch", []string{"policy", "internal/document/size"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
-	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
+	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a framework stays where its users asked for it"},
