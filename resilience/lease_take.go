@@ -101,15 +101,11 @@ func (l *Lease) plan(op *store.Op) (p plan, at algorithm.Instant, units, moves i
 	if !known {
 		return byStore, 0, 0, 0
 	}
-	leases := l.opts.Only == nil || l.opts.Only(op.Limit)
 	now, cost := l.clock(), op.Request.Cost
 	sh := l.table.shard(op.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s := sh.slots[op.ID()] // without leases: what it has held since it had them
-	if leases {
-		s = l.table.slot(sh, op, &spec)
-	}
+	s := l.table.slot(sh, op, &spec)
 	if s == nil {
 		return byStore, 0, 0, 0
 	}
@@ -117,12 +113,10 @@ func (l *Lease) plan(op *store.Op) (p plan, at algorithm.Instant, units, moves i
 		s.change(spec, kind)
 	}
 	now = l.present(s, now)
-	if leases {
-		s.note(now, l.tick, cost)
-	}
+	s.note(now, l.tick, cost)
 	s.expire(now, l.opts.Life)
 	held := s.held()
-	scarce := leases && len(s.grants) < 2 && held-cost < s.size/2
+	scarce := len(s.grants) < 2 && held-cost < s.size/2
 	if scarce && !s.busy && !now.Before(s.pause) {
 		if units = s.want(cost, &l.opts); units > 0 {
 			s.begin()
