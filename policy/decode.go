@@ -114,7 +114,7 @@ func (d *decoder) structure(n *document.Node, path Path, v reflect.Value) {
 		below := path.with(f.Name)
 		index, is := known.index[f.Name]
 		if !is {
-			d.refuse(f.Place, FieldError{Path: below, Problem: unknownField,
+			d.refuse(f.Place, FieldError{Path: below, Problem: unknownField, Unknown: true,
 				Allowed: "one of " + strings.Join(known.names, ", "), Suggestion: nearest(f.Name, known.names)})
 			continue
 		}

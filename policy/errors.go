@@ -52,6 +52,8 @@ type FieldError struct {
 	Allowed string
 	// Suggestion is what was perhaps meant, or "".
 	Suggestion string
+	// Unknown reports that there is no such field.
+	Unknown bool
 }
 
 func (e *FieldError) Error() string {
