@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,36 @@ func TestClusterOfOne(t *testing.T) {
 		}
 		if got := s.Do("CONFIG", "GET", "maxmemory").([]any); got[1] != "209715200" {
 			t.Errorf("maxmemory is %v", got[1])
+		}
+	})
+}
+
+// TestClusterFailsOver: each of three primaries has a replica; the replica of one that is
+// frozen has its slots and its data a moment later, and slots still move.
+func TestClusterFailsOver(t *testing.T) {
+	cfg := &Config{Args: []string{"--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"}}
+	EachCluster(t, 3, cfg, func(t *testing.T, c *Cluster) {
+		replicas := map[*Server]*Server{}
+		for _, node := range c.Nodes() {
+			replicas[node] = c.AddReplica(node)
+		}
+		old := c.Node("a")
+		old.Do("SET", "a", "v")
+		next := replicas[old]
+		Await(t, "the replica has the key", func() bool { return next.Do("DBSIZE") == int64(1) })
+		old.Freeze()
+		next.AwaitReceived()
+		c.AwaitPromotion(old, next)
+		if got := c.Node("a"); got != next {
+			t.Fatalf("the key is at %s, want %s", got.Addr(), next.Addr())
+		}
+		if got := next.Do("GET", "a"); got != "v" {
+			t.Errorf("the new primary has %v", got)
+		}
+		to := c.Nodes()[(slices.Index(c.Nodes(), next)+1)%3]
+		c.Migrate(c.Slot("a"), to, nil)
+		if got := c.Node("a").Do("GET", "a"); got != "v" || c.Node("a") != to {
+			t.Errorf("after the slot has moved: %v", got)
 		}
 	})
 }

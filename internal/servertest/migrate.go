@@ -57,7 +57,7 @@ func (c *Cluster) Migrate(slot int, to *Server, during func()) {
 	}
 	// The new owner first: at no time would a node send clients to one that refuses.
 	to.Do("CLUSTER", "SETSLOT", number, "NODE", toID)
-	for _, s := range c.nodes {
+	for _, s := range c.nodes { // replicas learn it from them
 		if s != to {
 			s.Do("CLUSTER", "SETSLOT", number, "NODE", toID)
 		}

@@ -28,6 +28,29 @@ func (s *Server) Follow(primary *Server) {
 	s.await("a replica with its data", func() bool { return s.info("replication", "master_link_status:up") })
 }
 
+// AwaitReceived waits until a replica has taken in all that its primary has sent, where
+// the primary sends no more: it is frozen.
+func (s *Server) AwaitReceived() {
+	s.tb.Helper()
+	// What answers a command has read what lay ready from its primary, too.
+	const rounds = 20
+	last, same := "", 0
+	s.await("a replica that has received everything", func() bool {
+		offset := ""
+		info, _ := s.Do("INFO", "replication").(string)
+		for line := range strings.Lines(info) {
+			if strings.HasPrefix(line, "slave_repl_offset:") {
+				offset = line
+			}
+		}
+		if offset != last || offset == "" {
+			last, same = offset, 0
+		}
+		same++
+		return same > rounds
+	})
+}
+
 // IsPrimary reports whether the server is a primary.
 func (s *Server) IsPrimary() bool {
 	s.tb.Helper()

@@ -24,10 +24,10 @@ func StartSentinels(tb testing.TB, n int, primary *Server, replicas int, downAft
 	for range n {
 		one := Start(tb, primary.kind, &Config{Args: []string{"--sentinel"}})
 		one.Do("SENTINEL", "MONITOR", PrimaryName, "127.0.0.1", strconv.Itoa(primary.port()), strconv.Itoa(n/2+1))
-		one.Do("SENTINEL", "SET", PrimaryName, "down-after-milliseconds", strconv.FormatInt(downAfter.Milliseconds(), 10))
 		one.Do("SENTINEL", "SET", PrimaryName, "failover-timeout", "10000")
 		s.all = append(s.all, one)
 	}
+	s.SetDownAfter(downAfter)
 	for _, one := range s.all {
 		one.await("a sentinel that knows the others", func() bool {
 			return count(one.Do("SENTINEL", "SENTINELS", PrimaryName)) == n-1 && count(one.Do("SENTINEL", "REPLICAS", PrimaryName)) == replicas
@@ -59,6 +59,15 @@ func (s *Sentinels) AwaitPrimary(server *Server) {
 			got, _ := one.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", PrimaryName).([]any)
 			return slices.Equal(got, want)
 		})
+	}
+}
+
+// SetDownAfter changes after which time without an answer the sentinels hold the primary
+// for down.
+func (s *Sentinels) SetDownAfter(d time.Duration) {
+	for _, one := range s.all {
+		one.tb.Helper()
+		one.Do("SENTINEL", "SET", PrimaryName, "down-after-milliseconds", strconv.FormatInt(d.Milliseconds(), 10))
 	}
 }
 
