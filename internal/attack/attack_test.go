@@ -3,6 +3,7 @@ package attack
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -56,6 +57,41 @@ func TestShortAttackHolds(t *testing.T) {
 	}
 }
 
+// TestFailOversAndMovesUnderLoadHold: four processes of callers, while Sentinels or a
+// cluster promote a replica, and while slots move. What is admitted beyond a capacity is
+// at most what the new primary had not received, no unit is charged twice, every error
+// has one of the documented meanings, and all processes are served again by the clients
+// that they have.
+func TestFailOversAndMovesUnderLoadHold(t *testing.T) {
+	needServers(t)
+	for _, pair := range pairs {
+		for _, event := range []string{"sentinel", "cluster-failover", "migration"} {
+			t.Run(pair[0]+"/"+event, func(t *testing.T) {
+				t.Parallel()
+				var table strings.Builder
+				rows, err := Run(t.Context(), &table, Options{
+					Events: []string{event}, Servers: pair[:1], Clients: pair[1:], Seconds: 2 * long(), Processes: 4, Callers: 8,
+				})
+				t.Log("\n" + table.String())
+				if err != nil || len(rows) != 1 {
+					t.Fatalf("%d rows, %v", len(rows), err)
+				}
+				if r := rows[0]; r.Acked == 0 || r.Charged == 0 || r.Lossy != (event != "migration") || r.Note == "" {
+					t.Errorf("an attack without an effect: %+v", r)
+				}
+			})
+		}
+	}
+}
+
+// long is by how much a test is longer under make long.
+func long() float64 {
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() != f.DefValue {
+		return 10
+	}
+	return 1
+}
+
 // TestDoubleChargesAreCaught: where a client sends each command twice, every key of
 // every kind of algorithm is charged too much, and the run says so.
 func TestDoubleChargesAreCaught(t *testing.T) {
@@ -65,6 +101,7 @@ func TestDoubleChargesAreCaught(t *testing.T) {
 			{"script-flush", "acked ≤ charged ≤ acked + unknown"},
 			{"promotion", "acked ≤ charged + lost ≤ acked + unknown"},
 			{"kill-rdb", "acked ≤ charged ≤ acked + unknown, after the restart"},
+			{"migration", "acked ≤ charged ≤ acked + unknown"},
 		} {
 			t.Run(pair[0]+"/"+e.name, func(t *testing.T) {
 				t.Parallel()

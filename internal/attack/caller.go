@@ -38,12 +38,14 @@ type task struct {
 const (
 	start = "start" // the callers start
 	mark  = "mark"  // the next phase starts: no call is in both
+	ask   = "ask"   // how many decisions there were in the phase
 	stop  = "stop"  // the callers end, and the process with them
 )
 
 type reply struct {
-	Error  string
-	Report *report // of stop
+	Error     string
+	Decisions int64   // of ask
+	Report    *report // of stop
 }
 
 // CallersMain runs callers and exits where this process was started to be one of
@@ -75,10 +77,12 @@ func serve(r io.Reader, w io.Writer) error {
 		return errors.Join(err, answers.Encode(reply{Error: err.Error()}))
 	}
 	defer c.clients.close()
-	for answer := (reply{}); ; answer = (reply{}) {
+	var answer reply
+	for {
 		if err := answers.Encode(answer); err != nil {
 			return err
 		}
+		answer = reply{}
 		if !lines.Scan() {
 			return lines.Err() // whoever started it has ended
 		}
@@ -87,6 +91,8 @@ func serve(r io.Reader, w io.Writer) error {
 			c.start()
 		case mark:
 			c.mark()
+		case ask:
+			answer.Decisions = c.decisions()
 		case stop:
 			report := c.stop()
 			return answers.Encode(reply{Report: &report})
@@ -202,6 +208,16 @@ func (c *callers) mark() {
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	c.nextPhase()
+}
+
+// decisions returns how many there were in this phase.
+func (c *callers) decisions() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.report.Phases[len(c.report.Phases)-1].Keys {
+		n += t.Acked + t.Denied
+	}
+	return n
 }
 
 func (c *callers) nextPhase() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/valkey-io/valkey-go"
@@ -59,6 +60,7 @@ func openGoRedis(t *task) (*clients, error) {
 		o.MasterName = servertest.PrimaryName
 		client = redis.NewFailoverClient(o.Failover())
 	case cluster:
+		o.ReadTimeout = time.Second // a node that hangs is also asked for the slots
 		client = redis.NewClusterClient(o.Cluster())
 	}
 	if t.Double {

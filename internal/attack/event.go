@@ -33,7 +33,8 @@ var events = []event{
 	{Name: "split", Lossy: true, Does: "the same, and half of the processes stay with the old primary", run: promotion(true)},
 	{Name: "split-guarded", Lossy: true, Does: "the same with min-replicas-to-write 1", run: promotion(true, "--min-replicas-to-write", "1", "--min-replicas-max-lag", "1")},
 	{Name: "planned", Does: "FAILOVER to a replica, to which the address leads from then on", run: planned},
-	{Name: "sentinel", Lossy: true, Does: "SIGSTOP of a primary that three Sentinels watch", setUp: atLeast(8 * time.Second), run: sentinels},
+	{Name: "sentinel", Lossy: true, Does: "SIGSTOP of a primary that three Sentinels watch", run: sentinels},
+	{Name: "cluster-failover", Lossy: true, Does: "SIGSTOP of a primary of a cluster, which has a replica", setUp: oneNode, run: clusterFailOver},
 	{Name: "migration", Does: "hash slots move between three nodes of a cluster, one after the other", setUp: slower, run: migration},
 	{Name: "frozen-node", Does: "SIGSTOP of one of three nodes of a cluster: calls for keys of the others", setUp: oneProcess(6*time.Second, 300), run: frozenNode},
 	{Name: "dead-connections", Does: "all connections of a full pool lost silently while idle", setUp: fullPool, run: deadConnections},
@@ -45,8 +46,10 @@ func restarts(s *scene) { s.seconds = max(s.seconds, 4*time.Second) }
 
 func slower(s *scene) { s.pause = clusterPause }
 
-func atLeast(d time.Duration) func(s *scene) {
-	return func(s *scene) { s.seconds = max(s.seconds, d) }
+// oneNode has enough keys that those on one node of a cluster are as many.
+func oneNode(s *scene) {
+	slower(s)
+	s.keys *= nodes
 }
 
 // oneProcess puts all callers into one process: what one node does to another is

@@ -164,6 +164,17 @@ func (l *ledger) readNode(s *servertest.Server, has func(key string) bool) []int
 	return l.counts(asked, replies)
 }
 
+// readReplica returns the units that a replica of a cluster has received for all keys. It
+// answers only those who say, on the same connection, that a replica will do.
+func (l *ledger) readReplica(s *servertest.Server) []int64 {
+	l.tb.Helper()
+	asked := make([]int, len(l.keys))
+	for i := range asked {
+		asked[i] = i
+	}
+	return l.counts(asked, s.DoAll(append([][]string{{"READONLY"}}, l.questions(asked)...)...)[1:])
+}
+
 // questions are the commands whose replies counts reads.
 func (l *ledger) questions(asked []int) [][]string {
 	commands := [][]string{{"KEYS", "weir:*"}}

@@ -3,6 +3,8 @@ package attack
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +78,17 @@ func (s *scene) stop() {
 			s.tb.Fatalf("attack: %v", err)
 		}
 	}
+}
+
+// awaitDecisions waits until each process has n decisions in this phase, and returns how
+// long that took.
+func (s *scene) awaitDecisions(n int64) time.Duration {
+	s.tb.Helper()
+	begin := time.Now()
+	servertest.Await(s.tb, fmt.Sprintf("each process of callers has %d decisions", n), func() bool {
+		return !slices.ContainsFunc(s.tell(ask), func(r reply) bool { return r.Decisions < n })
+	})
+	return time.Since(begin)
 }
 
 // wait lets the callers run for a part of the time.

@@ -16,7 +16,7 @@ import (
 
 // patience bounds every wait for a server: long, because the machine may be busy
 // with other tests, and reached only where something is wrong.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Server is one server process, or the place of one that was stopped: port,
 // socket and folder stay the same until the end of the test.

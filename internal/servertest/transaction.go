@@ -48,6 +48,25 @@ func (s *Server) transaction(commands [][]string) ([]any, error) {
 	return replies, err
 }
 
+// DoAll is Do for several commands, one after the other over one connection.
+func (s *Server) DoAll(commands ...[]string) []any {
+	s.tb.Helper()
+	c, err := s.dial(patience)
+	if err != nil {
+		s.tb.Fatalf("servertest: %s: %v", s.kind, err)
+	}
+	defer c.Close()
+	var replies []any
+	for _, command := range commands {
+		reply, err := c.do(command...)
+		if err != nil {
+			s.tb.Fatalf("servertest: %s on %s: %v", command[0], s.kind, err)
+		}
+		replies = append(replies, reply)
+	}
+	return replies
+}
+
 // StartUnreachable is Start with the port closed: connections to Addr are refused,
 // and Do, Try and Atomically work. So a test can look at what a restart has left,
 // before any client changes it. A port that speaks TLS is not supported.
