@@ -78,7 +78,8 @@ func refuse(value, allowed string) error {
 type client struct {
 	redis    redis.UniversalClient
 	commands sync.Pool
-	answered atomic.Bool // by a server, once at least
+	answered atomic.Bool  // by a server, once at least
+	learned  atomic.Int64 // when a cluster was last asked for its slots, in ns
 }
 
 var _ script.Client = (*client)(nil)
@@ -109,6 +110,7 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 		c.commands.Put(cmd)
 		return reply, nil
 	}
+	c.relearn(err)
 	return "", meaning(err, cmd.last.written)
 }
 

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/weirgo/weir/store/script"
@@ -73,12 +74,34 @@ func (c *client) Redial(ctx context.Context) {
 	}
 }
 
+// relearnPause is between two questions for the slots of a cluster.
+const relearnPause = time.Second
+
+// relearn asks a cluster which server has which slots, where a command was not answered.
+// go-redis does so when it is told MOVED, and otherwise once a minute: a server that died
+// or hangs tells nothing, and for that long its slots would be asked for there, after
+// another has taken them over.
+func (c *client) relearn(err error) {
+	cluster, is := c.redis.(*redis.ClusterClient)
+	var answer redis.Error
+	if !is || errors.As(err, &answer) || errors.Is(err, errWithdrawn) {
+		return
+	}
+	now, last := time.Now().UnixNano(), c.learned.Load()
+	if now-last >= int64(relearnPause) && c.learned.CompareAndSwap(last, now) {
+		cluster.ReloadState(context.Background()) // does not wait
+	}
+}
+
 // CloseIdle implements script.IdleCloser.
 func (c *client) CloseIdle(ctx context.Context, key string) {
+	c.relearn(errSilent)
 	if one := c.serverOf(key); one != nil {
 		closeIdle(ctx, one)
 	}
 }
+
+var errSilent = errors.New("the server answers nothing")
 
 // closeIdle ends the idle connections of a pool. go-redis closes a connection that a
 // command could not be written to, and nothing is written.
