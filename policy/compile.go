@@ -42,6 +42,7 @@ type Compiled struct {
 	defaultTier int  // -1: there is none
 	restricted  bool // some tier has Algorithms
 	rules       []rule
+	leased      map[string]bool // the names of states of limits that are to be leased
 	keys        []key
 	subjects    list[subject]
 	overrides   list[override]
@@ -109,6 +110,10 @@ func digest(p Policy) (string, error) {
 // hex digits.
 func (c *Compiled) Version() string { return c.version }
 
+// Leased reports whether the limits of a name, such as weir.Limit.Name and store.Slot.Limit
+// have it, are of a rule with Rule.Lease. It is a look-up, for resilience.LeaseOptions.Only.
+func (c *Compiled) Leased(limit string) bool { return c.leased[limit] }
+
 // compiler makes a Compiled of a policy, and collects what is wrong.
 type compiler struct {
 	policy   *Policy
@@ -116,9 +121,9 @@ type compiler struct {
 	to       *Compiled
 	errors   []*FieldError
 	specs    map[Spec]*spec
-	ids      map[string]int  // the positions of rules
-	states   map[string]bool // the names of states of limits: see ruleLimit.state
-	asked    map[string]bool // the limits of tiers that rules ask for
+	ids      map[string]int   // the positions of rules
+	states   map[string][]int // the names of states of limits (see ruleLimit.state), and the shards of their rules
+	asked    map[string][]int // the limits of tiers that rules ask for, and the shards of these rules
 
 	tierOrder []int // the tiers, each after the one that it extends
 }

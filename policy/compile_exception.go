@@ -89,9 +89,10 @@ func (c *compiler) subject(at Path, s *Subject) subject {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Limits)) {
 		here := at.with("limits", name)
-		if !c.states[name] && !c.asked[name] {
+		shards := slices.Concat(c.states[name], c.asked[name])
+		if len(shards) == 0 {
 			c.unknown(here, name, "limit of a rule or a tier", func(yield func(string) bool) {
-				for _, names := range []map[string]bool{c.states, c.asked} {
+				for _, names := range []map[string][]int{c.states, c.asked} {
 					for known := range names {
 						if !yield(known) {
 							return
@@ -103,6 +104,9 @@ func (c *compiler) subject(at Path, s *Subject) subject {
 		}
 		limit := c.spec(here, s.Limits[name])
 		into.limits[name] = limit
+		for _, n := range shards {
+			c.divide(here, limit, n)
+		}
 		if limit != nil && into.tier >= 0 && !c.to.tiers[into.tier].allows(limit) {
 			c.refuse(here, string(limit.text), "of "+listed(c.to.tiers[into.tier].algorithms)+", as the tier "+s.Tier+" says", "")
 		}
@@ -124,6 +128,7 @@ func (c *compiler) override(at Path, o *Override) override {
 		return into
 	}
 	into.rule = int32(i)
+	c.divide(at.with("limit"), into.limit, c.to.rules[i].shards)
 	c.overriddenName(at, o, &c.to.rules[i], into.limit)
 	return into
 }

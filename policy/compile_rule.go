@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/divide"
 )
 
 // rule is a Rule that was read.
@@ -25,6 +26,8 @@ type rule struct {
 	percent     int // of the keys that it is enforced for
 	from, until algorithm.Instant
 	replaces    []int32
+	shards      int // 0: limits are not divided
+	leased      bool
 	warnAt      int64
 	calmAt      int64
 }
@@ -53,7 +56,7 @@ type key struct {
 func (c *compiler) compileRules() {
 	ids := map[string]int{}
 	c.ids = ids
-	c.states, c.asked = map[string]bool{}, map[string]bool{}
+	c.states, c.asked, c.to.leased = map[string][]int{}, map[string][]int{}, map[string]bool{}
 	for i, r := range c.policy.Rules {
 		at := Path{"rules", i}
 		c.name(at.with("id"), r.ID)
@@ -130,6 +133,7 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 		from:      c.instant(at.with("active", "from"), r.Active.From),
 		until:     c.instant(at.with("active", "until"), r.Active.Until),
 		warnAt:    percentOf(c, at.with("warn_at"), r.WarnAt, 80),
+		shards:    r.Shards, leased: r.Lease,
 	}
 	into.calmAt = percentOf(c, at.with("calm_at"), r.CalmAt, min(70, into.warnAt))
 	if into.calmAt > into.warnAt {
@@ -137,6 +141,13 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 	}
 	if into.until != 0 && into.from >= into.until {
 		c.refuse(at.with("active", "until"), "", "later than from", "the rule is never active")
+	}
+	if r.Shards != 0 && (r.Shards < 2 || r.Shards > divide.MaxParts) {
+		c.refuse(at.with("shards"), strconv.Itoa(r.Shards), "2 to "+strconv.Itoa(divide.MaxParts), "")
+		into.shards = 0
+	}
+	if r.Lease && r.Shards != 0 {
+		c.refuse(at.with("lease"), "true", "left out where the rule has shards", "")
 	}
 	for _, name := range append(slices.Clone(r.Key), r.Colocate) {
 		if name != "" && !slices.Contains(into.keyNames, name) {
@@ -188,12 +199,12 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 		c.refuse(at, "", "one of limit, limits and endpoints", []string{"no limit", "", "limits in more than one way", "limits in more than one way"}[ways])
 	}
 	if r.Limit != (LimitRef{}) {
-		into.limits = append(into.limits, c.limit(at.with("limit"), r.ID, "", r.Limit))
+		into.limits = append(into.limits, c.limit(at.with("limit"), into, r.ID, "", r.Limit))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
 		here := at.with("limits", name)
 		c.name(here, name)
-		into.limits = append(into.limits, c.limit(here, r.ID+"/"+name, name, r.Limits[name]))
+		into.limits = append(into.limits, c.limit(here, into, r.ID+"/"+name, name, r.Limits[name]))
 	}
 	texts := r.Match.Endpoints
 	where := at.with("match", "endpoints")
@@ -209,7 +220,7 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 			if len(state) > maxState {
 				c.refuse(where.with(text), text, strconv.Itoa(maxState-1-len(r.ID))+" bytes or fewer", "")
 			}
-			into.limits = append(into.limits, c.limit(where.with(text), state, text, r.Endpoints[text]))
+			into.limits = append(into.limits, c.limit(where.with(text), into, state, text, r.Endpoints[text]))
 		}
 	}
 	into.patterns = c.patterns(texts, func(i int) Path {
@@ -223,16 +234,20 @@ func (c *compiler) limits(at Path, r *Rule, into *rule) {
 // maxState is the longest name of a weir.Limit.
 const maxState = 200
 
-func (c *compiler) limit(at Path, state, name string, ref LimitRef) ruleLimit {
+func (c *compiler) limit(at Path, r *rule, state, name string, ref LimitRef) ruleLimit {
 	l := ruleLimit{name: name, state: state, tier: ref.Tier}
-	c.states[state] = true
+	c.states[state] = append(c.states[state], r.shards)
+	if r.leased {
+		c.to.leased[state] = true
+	}
 	if ref.Spec != "" || ref.Tier == "" {
 		l.own = c.spec(at, ref.Spec)
+		c.divide(at, l.own, r.shards)
 	}
 	if ref.Tier == "" {
 		return l
 	}
-	c.asked[ref.Tier] = true
+	c.asked[ref.Tier] = append(c.asked[ref.Tier], r.shards)
 	if c.policy.DefaultTier == "" && l.own == nil {
 		c.refuse(Path{"default_tier"}, "", "a tier", "no tier for requests that have no other, which "+at.String()+" asks for")
 	}
@@ -242,6 +257,7 @@ func (c *compiler) limit(at Path, state, name string, ref LimitRef) ruleLimit {
 		return l
 	}
 	for i := range c.to.tiers {
+		c.divide(at.with("tier"), byTier[i], r.shards)
 		if !has[i] && l.own == nil {
 			c.refuse(at.with("tier"), ref.Tier, "a limit that every tier has, or beside a spec", "the tier "+c.to.tiers[i].name+" has no such limit")
 		}

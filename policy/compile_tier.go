@@ -5,8 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/divide"
 )
 
 // tier is a tier.
@@ -29,6 +31,55 @@ type spec struct {
 	algorithm algorithm.Algorithm
 	family    string
 	capacity  int64 // what a fresh key admits
+
+	parts sync.Map // of int, the shards of a rule, to *division
+}
+
+// division is what became of a spec for rules with some number of shards.
+type division struct {
+	parts []*spec
+	err   error // says what can be divided
+}
+
+// divided returns the parts of a spec for a rule with shards, 1 or more. It computes them once.
+func (s *spec) divided(shards int) *division {
+	if d, known := s.parts.Load(shards); known {
+		return d.(*division)
+	}
+	algorithms, err := divide.Parts(s.algorithm, shards)
+	d := &division{make([]*spec, len(algorithms)), err}
+	for i, a := range algorithms {
+		if i > 0 && a == algorithms[i-1] {
+			d.parts[i] = d.parts[i-1]
+			continue
+		}
+		d.parts[i] = &spec{text: s.text, algorithm: a, family: s.family, capacity: capacityOf(a)}
+	}
+	kept, _ := s.parts.LoadOrStore(shards, d)
+	return kept.(*division)
+}
+
+// serves reports whether a limit may be that of a rule: it can be divided where the rule has
+// shards.
+func (s *spec) serves(r *rule) bool {
+	return s.action != ActionAsk || r.shards == 0 || s.divided(r.shards).err == nil
+}
+
+// divide refuses a spec that cannot be divided, for a rule with shards. 0 shards is a rule
+// without.
+func (c *compiler) divide(at Path, s *spec, shards int) {
+	if s == nil || s.action != ActionAsk || shards == 0 {
+		return
+	}
+	if err := s.divided(shards).err; err != nil {
+		c.refuse(at, string(s.text), err.Error()+", where the rule has shards", "")
+	}
+}
+
+// capacityOf returns what a fresh key admits.
+func capacityOf(a algorithm.Algorithm) int64 {
+	_, fresh := a.Step(algorithm.State{}, 0, algorithm.Request{})
+	return fresh.Limit
 }
 
 // spec reads a Spec, or returns nil where it is refused. Equal texts give the same spec.
@@ -49,8 +100,7 @@ func (c *compiler) spec(at Path, text Spec) *spec {
 			return nil
 		}
 		s.family, _, _ = strings.Cut(string(text), ":")
-		_, fresh := s.algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
-		s.capacity = fresh.Limit
+		s.capacity = capacityOf(s.algorithm)
 	}
 	c.specs[text] = s
 	return s

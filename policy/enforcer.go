@@ -3,7 +3,10 @@ package policy
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"iter"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -34,6 +37,14 @@ type EnforcerOptions struct {
 	Sequential bool
 	// Observer, where it is not nil, sees each answer of Decide.
 	Observer Observer
+	// Leases says that the decider has leases for the limits of rules with Rule.Lease: its
+	// store is a resilience.Lease whose Only asks Compiled.Leased of the policy that decides. A
+	// policy with such a rule is refused where it is false.
+	Leases bool
+	// Random returns a number from 0 to n − 1, each as likely as another, for n from 1: it
+	// chooses the shard that is asked where a rule has Shards and the request no ID. It must be safe for concurrent
+	// use. nil is that of math/rand/v2.
+	Random func(n int) int
 	// Standings is how many keys that are not Normal are remembered. 0 is 10,000.
 	Standings int
 }
@@ -58,6 +69,8 @@ type Enforcer struct {
 	local     weir.Decider
 	subjects  *termsCache // nil: there is no look-up
 	now       func() time.Time
+	leases    bool
+	random    func(n int) int
 	inOrder   bool
 	standings *standings
 	observer  Observer
@@ -75,6 +88,7 @@ func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer,
 	}
 	e := &Enforcer{
 		decider: d, onFailure: opts.OnFailure, local: opts.Local, now: time.Now, inOrder: opts.Sequential,
+		leases: opts.Leases, random: opts.Random,
 		standings: newStandings(opts.Standings), observer: opts.Observer,
 	}
 	switch {
@@ -87,6 +101,9 @@ func NewEnforcer(d weir.Decider, c *Compiled, opts *EnforcerOptions) (*Enforcer,
 	}
 	if e.onFailure == "" {
 		e.onFailure = FailClosed
+	}
+	if e.random == nil {
+		e.random = rand.IntN
 	}
 	if opts.Clock != nil {
 		e.now = opts.Clock.Now
@@ -111,11 +128,18 @@ func refused(field, value, allowed string) error {
 
 // Swap replaces the policy, and returns the one before. A request is decided by one of
 // the two from start to end. States go on: limits are told apart by their names. A policy
-// that needs EnforcerOptions.Local, where there is none, is refused, and the one before
-// stays.
+// that needs EnforcerOptions.Local or Leases, where there is none, is refused, and the one
+// before stays.
 func (e *Enforcer) Swap(c *Compiled) (before *Compiled, err error) {
 	if c == nil {
 		return nil, refused("policy", "nil", "what Compile returns")
+	}
+	if !e.leases {
+		for i := range c.rules {
+			if r := &c.rules[i]; r.leased && !r.off {
+				return nil, refused("EnforcerOptions.Leases", "false", "true, with a decider that has leases, which the rule "+r.id+" asks for with lease: true")
+			}
+		}
 	}
 	if e.local == nil {
 		if e.onFailure == FailLocal {
@@ -142,7 +166,8 @@ func (e *Enforcer) Decide(ctx context.Context, r Request) (Verdict, error) {
 	return e.answer(ctx, &r, e.decider.Take, true)
 }
 
-// Peek returns what Decide would answer now, and changes nothing.
+// Peek returns what Decide would answer now, and changes nothing. Of a rule with Shards it
+// looks at one shard, chosen as Decide chooses it.
 func (e *Enforcer) Peek(ctx context.Context, r Request) (Verdict, error) {
 	return e.answer(ctx, &r, e.decider.Peek, false)
 }
@@ -178,6 +203,7 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 			v.Rules[i].PlannedLimit = p.Limits[i]
 			v.Rules[i].Cost = r.costOf(p.Limits[i].Cost)
 		}
+		e.chooseShards(r.ID, v.Rules)
 		err = e.decide(ctx, r.ID, &v, at, ask, take)
 	}
 	if take {
@@ -189,6 +215,30 @@ func (e *Enforcer) answer(ctx context.Context, r *Request, ask ask, take bool) (
 		}
 	}
 	return v, err
+}
+
+// chooseShards chooses the shards that are asked: by the ID of a request, if it has one, so
+// that it meets the same shards again. The limits of one rule that have the same number of
+// shards have the same shard, so that a cluster decides them in one call.
+func (e *Enforcer) chooseShards(id string, rules []RuleVerdict) {
+	for i := range rules {
+		r := &rules[i]
+		if r.Shards == 0 {
+			continue
+		}
+		switch {
+		case i > 0 && rules[i-1].rule == r.rule && rules[i-1].Shards == r.Shards:
+			r.shard = rules[i-1].shard
+		case id != "":
+			h := fnv.New32a()
+			_, _ = io.WriteString(h, id) // a hash takes everything
+			r.shard = int(h.Sum32() % uint32(r.Shards))
+		default:
+			r.shard = e.random(r.Shards)
+		}
+		r.spec = r.spec.divided(r.rule.shards).parts[r.shard]
+		r.Limit.Algorithm = r.spec.algorithm
+	}
 }
 
 // within is ask with a bound on the Delay.
@@ -349,7 +399,7 @@ func asksOf(id string, rules []RuleVerdict, enforced bool) (asks []weir.Ask, pla
 
 // ask is the question to the limit.
 func (r *RuleVerdict) ask() weir.Ask {
-	a := r.Limit.ForN(r.Key, r.Cost)
+	a := r.Limit.ForN(r.slotKey(), r.Cost)
 	a.Shadow = !r.Enforced
 	return a
 }

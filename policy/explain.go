@@ -187,6 +187,12 @@ func (l *PlannedLimit) write(b *strings.Builder) {
 		b.WriteString("exempts, from " + l.Source.String())
 	default:
 		fmt.Fprintf(b, "%s, from %s, %d for %s", l.Spec, l.Source, l.Cost, l.Key)
+		if l.Shards > 0 {
+			fmt.Fprintf(b, ", from one of %d shards", l.Shards)
+		}
+		if l.Leased {
+			b.WriteString(", leased")
+		}
 	}
 	if l.Until != 0 {
 		b.WriteString(", until " + l.Until.Time().Format(time.RFC3339Nano))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/divide"
 )
 
 // fieldInfo describes a field of a policy file: for the JSON Schema, and for the
@@ -71,6 +72,8 @@ var table = []structInfo{
 		{name: "active", about: "The time in which the rule counts.", usual: "always"},
 		{name: "replaces", about: "IDs of rules that do not apply where this one does. A rule in shadow replaces only rules in shadow.", some: true},
 		{name: "colocate", about: "An attribute whose value decides where a cluster keeps the states of the rule: rules that share it are decided in one call. It belongs to the key, whether `key` names it or not.", usual: "none", pattern: namePattern},
+		{name: "shards", about: "Divides each limit of the rule into that many, of which each request asks one, chosen at random. All together admit at most the limit, and deny some requests earlier. See [hot keys](../guides/hot-keys.md#sharded-keys).", usual: "not divided", min: 2, max: divide.MaxParts},
+		{name: "lease", about: "Whether processes take units of the limits in advance and hand them out without the store. The program has to have leases, and refuses the policy otherwise. Not with `shards`. See [hot keys](../guides/hot-keys.md#in-a-policy).", usual: "false"},
 		{name: "warn_at", about: "Percent of a limit from which a request has the standing `warning`.", usual: "80", min: 1, max: 100},
 		{name: "calm_at", about: "Percent of a limit below which the standing is `normal` again; at most `warn_at`.", usual: "70", min: 1, max: 100},
 	}},

@@ -23,11 +23,13 @@ const (
 	lintIPv6          = "ipv6"           // IPv6 addresses without a prefix
 	lintUnboundedKeys = "unbounded-keys" // as many keys as somebody likes to make
 	lintCluster       = "cluster"        // rules whose limits a cluster cannot decide in one call
+	lintShards        = "shards"         // shards that do not spread a key, or that a limit has no units for
+	lintLease         = "lease"          // leases that are never taken, or that answer where the rule says closed
 )
 
 // LintKinds returns all kinds of findings.
 func LintKinds() []string {
-	return []string{lintUnreachable, lintCost, lintAttribute, lintUnmatched, lintBudget, lintDoubledBurst, lintIPv6, lintUnboundedKeys, lintCluster}
+	return []string{lintUnreachable, lintCost, lintAttribute, lintUnmatched, lintBudget, lintDoubledBurst, lintIPv6, lintUnboundedKeys, lintCluster, lintShards, lintLease}
 }
 
 // Finding is something in a policy that is allowed and probably not meant.
@@ -64,6 +66,8 @@ func (f *File) Lint(opts *LintOptions) []Finding {
 	l.exceptions()
 	for i := range f.Policy.Rules {
 		l.rule(i)
+		l.shards(i)
+		l.lease(i)
 	}
 	l.attributes()
 	l.specs()
@@ -202,11 +206,18 @@ func (l *linter) cost(at Path, i int) {
 	seen := map[*spec]bool{}
 	for _, limit := range r.limits {
 		for _, s := range append([]*spec{limit.own}, limit.byTier...) {
-			if s == nil || s.action != ActionAsk || seen[s] || s.capacity >= highest {
+			if s == nil || s.action != ActionAsk || seen[s] {
 				continue
 			}
 			seen[s] = true
-			l.add(lintCost, at.with("cost"), "%s is above the %d that %s admits at most: such a request never passes", what, s.capacity, s.text)
+			capacity, of := s.capacity, ""
+			if r.shards > 0 {
+				parts := s.divided(r.shards).parts
+				capacity, of = parts[len(parts)-1].capacity, fmt.Sprintf("one of %d shards of ", len(parts))
+			}
+			if capacity < highest {
+				l.add(lintCost, at.with("cost"), "%s is above the %d that %s%s admits at most: such a request never passes", what, capacity, of, s.text)
+			}
 		}
 	}
 }

@@ -20,8 +20,8 @@ func (l *linter) cluster() {
 
 // together reports whether the states of two rules lie together for every request.
 func (l *linter) together(a, b *rule) bool {
-	if a.key == b.key {
-		return true
+	if a.key == b.key && a.shards == 0 && b.shards == 0 {
+		return true // shards of a key lie apart
 	}
 	colocate := l.Compiled.keys[a.key].colocate
 	return colocate >= 0 && colocate == l.Compiled.keys[b.key].colocate

@@ -98,6 +98,28 @@ rules:
   - {id: all, key: [org], colocate: org, limit: gcra:1/1s, on_missing: deny}
   - {id: user, key: [user], colocate: org, limit: gcra:1/1s}
 `},
+	{"shards", `version: 1
+rules:
+  - {id: all, limit: gcra:1000/1s, shards: 16}
+  - {id: few, mode: shadow, limit: gcra:10/1s, shards: 16}                   # 56 shards gcra:10/1s has room for 10 shards, and not for 16
+  - {id: burst, mode: shadow, limit: "gcra:100/1s,burst=3", shards: 16}      # 69 shards has room for 3 shards
+  - {id: org, mode: shadow, key: [org], colocate: org, limit: gcra:1000/1s, shards: 4} # 85 shards colocate: org keeps all shards
+  - {id: cost, mode: shadow, limit: gcra:1000/1s, shards: 16, cost: {default: 63}}     # 63 cost a cost of 63 is above the 62 that one of 16 shards of gcra:1000/1s
+`},
+	{"leases", `version: 1
+rules:
+  - {id: all, limit: gcra:1000/1s, lease: true}
+  - {id: closed, mode: shadow, on_failure: closed, limit: gcra:1000/1s, lease: true} # 80 lease on_failure: closed denies
+  - {id: log, mode: shadow, limit: sliding-log:1000/1s, lease: true}         # 64 lease sliding-log:1000/1s is never leased
+  - {id: small, mode: shadow, limit: gcra:39/1s, lease: true}                # 57 lease its 39 units are fewer than the 40
+  - {id: two, mode: shadow, limits: {a: gcra:100/1s, b: gcra:50/1s}, lease: true} # 77 lease the rule has 2 limits
+  - {id: off, mode: off, limit: gcra:1/1s, lease: true}
+`},
+	{"lease beside another rule", `version: 1
+rules:
+  - {id: all, limit: gcra:1000/1s}
+  - {id: user, key: [user], colocate: user, limit: gcra:1000/1s, lease: true} # 73 lease all applies to every request
+`},
 	{"apart", `version: 1
 rules:
   - {id: all, limit: gcra:1/1s, mode: enforce 10%, match: {attributes: {tier: gold}}, replaces: [up]}
@@ -119,7 +141,7 @@ func TestLintFindsWhatIsProbablyNotMeant(t *testing.T) {
 			for _, f := range file.Lint(&LintOptions{At: time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)}) {
 				kinds := map[string][]string{"unreachable": {lintUnreachable}, "cost": {lintCost}, "unmatched": {lintUnmatched}, "matched": {lintUnmatched},
 					"budget and burst": {lintBudget, lintDoubledBurst}, "ipv6": {lintIPv6}, "keys": {lintUnboundedKeys},
-					"cluster": {lintCluster}, "colocated": {lintCluster}, "apart": {lintCluster}, "clean": LintKinds()}[c.name]
+					"cluster": {lintCluster}, "colocated": {lintCluster}, "apart": {lintCluster}, "shards": {lintShards, lintCost}, "leases": {lintLease}, "lease beside another rule": {lintLease}, "clean": LintKinds()}[c.name]
 				if slices.Contains(kinds, f.Kind) {
 					found[f.Line] += fmt.Sprintf("%d %s %s\n", f.Column, f.Kind, f.Text)
 				}

@@ -120,7 +120,7 @@ func TestDecoderRefusesWithThePlace(t *testing.T) {
 	rule := "version: 1\nrules:\n  - id: a\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"list at the top", "- 1\n", `line 1, column 1: a list is not allowed: must be a mapping`},
-		{"unknown field", rule + "    limti: gcra:1/1s\n", `line 4, column 5: rules[0].limti: unknown field: must be one of id, match, key, limit, limits, endpoints, cost, on_missing, on_failure, mode, active, replaces, colocate, warn_at, calm_at; did you mean "limit"?`},
+		{"unknown field", rule + "    limti: gcra:1/1s\n", `line 4, column 5: rules[0].limti: unknown field: must be one of id, match, key, limit, limits, endpoints, cost, on_missing, on_failure, mode, active, replaces, colocate, shards, lease, warn_at, calm_at; did you mean "limit"?`},
 		{"unknown field at the top", "version: 1\nrule: []\n", `line 2, column 1: rule: unknown field: must be one of version, attributes, default_tier, tiers, rules, subjects, overrides, lists; did you mean "rules"?`},
 		{"unknown field of a limit", rule + "    limit: {teir: api}\n", `line 4, column 13: rules[0].limit.teir: unknown field: must be one of spec, tier; did you mean "tier"?`},
 		{"mapping in place of a list", "rules: {id: a}\n", `line 1, column 8: rules: a mapping is not allowed: must be a list`},

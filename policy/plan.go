@@ -3,6 +3,7 @@ package policy
 import (
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/divide"
 )
 
 // Plan is what a policy says of a request: whether a list answers it, and what to ask of
@@ -50,9 +51,23 @@ type PlannedLimit struct {
 	// from no override.
 	Until  algorithm.Instant
 	Reason string
+	// Shards is how many shards the limit has, of which one is asked; 0 where it is not
+	// divided. In a RuleVerdict the Algorithm of Limit is that of the shard that was asked.
+	Shards int
+	// Leased is Rule.Lease.
+	Leased bool
 
-	rule *rule
-	spec *spec
+	rule  *rule
+	spec  *spec
+	shard int // of Shards; what is asked is Limit for slotKey
+}
+
+// slotKey is the key of what is asked.
+func (l *PlannedLimit) slotKey() string {
+	if l.Shards == 0 {
+		return l.Key
+	}
+	return divide.Key(l.Key, l.shard)
 }
 
 // ListEntry is what is shown of an entry of a list.

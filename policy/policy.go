@@ -102,6 +102,17 @@ type Rule struct {
 	// the rule: rules that share it are decided in one call. The attribute belongs to the
 	// key, whether Key names it or not.
 	Colocate string `json:"colocate,omitempty"`
+	// Shards, 2 to 256, divides each limit of the rule into that many, of which an Enforcer
+	// asks one, chosen at random: a key that one server of a cluster cannot keep up with
+	// is spread over several. All shards together admit at most the limit, and deny some
+	// requests earlier. A limit with fewer units, or a smaller burst, than Shards has as
+	// many shards as units. 0 is a limit that is not divided. Leaky buckets and algorithms of
+	// users cannot be divided. States with another number of shards start partly fresh.
+	Shards int `json:"shards,omitempty"`
+	// Lease asks for the limits of the rule to be leased by each process, where the decider
+	// of the Enforcer has leases: see EnforcerOptions.Leases and Compiled.Leased. Not with
+	// Shards.
+	Lease bool `json:"lease,omitempty"`
 	// WarnAt and CalmAt are percent of a limit, 1 to 100: a request that leaves WarnAt or
 	// more of it used has the standing Warning, until less than CalmAt is used. 0 is 80
 	// and 70. CalmAt must not be above WarnAt.

@@ -265,7 +265,7 @@ func (c *Compiled) choose(p *Plan, to *PlannedLimit, rule int32, l *ruleLimit, a
 	limit, source := l.own, FromRule
 	if o := c.overrideOf(p, rule, l, at); o != nil {
 		limit, source, to.Until, to.Reason = o.limit, FromOverride, o.until, o.reason
-	} else if custom := c.customOf(p, l); custom != nil {
+	} else if custom := c.customOf(p, to.rule, l); custom != nil {
 		limit, source = custom, FromSubject
 	} else if l.tier != "" {
 		if t := c.tierOf(p); t >= 0 && l.byTier[t] != nil {
@@ -274,6 +274,12 @@ func (c *Compiled) choose(p *Plan, to *PlannedLimit, rule int32, l *ruleLimit, a
 	}
 	to.Action, to.Spec, to.Source, to.spec = limit.action, limit.text, source, limit
 	to.Limit.Algorithm = limit.algorithm
+	if r := to.rule; limit.action == ActionAsk {
+		to.Leased = r.leased
+		if r.shards > 0 {
+			to.Shards = len(limit.divided(r.shards).parts)
+		}
+	}
 }
 
 func (c *Compiled) overrideOf(p *Plan, rule int32, l *ruleLimit, at algorithm.Instant) *override {
@@ -291,14 +297,14 @@ func (c *Compiled) overrideOf(p *Plan, rule int32, l *ruleLimit, at algorithm.In
 }
 
 // customOf returns the limit that a subject has for itself.
-func (c *Compiled) customOf(p *Plan, l *ruleLimit) *spec {
+func (c *Compiled) customOf(p *Plan, r *rule, l *ruleLimit) *spec {
 	for _, i := range p.subjects {
 		if limit := customLimit(c.subjects.all[i].limits, l); limit != nil && c.permitted(p, limit) {
 			return limit
 		}
 	}
 	if t := p.termsOf(); t != nil {
-		if limit := customLimit(t.limits, l); limit != nil && c.permitted(p, limit) {
+		if limit := customLimit(t.limits, l); limit != nil && limit.serves(r) && c.permitted(p, limit) {
 			return limit
 		}
 	}

@@ -50,7 +50,7 @@ func (r *RuleVerdict) settle(asks []weir.Ask, actual func(*RuleVerdict) int64) [
 	if !r.Decided || r.Decision.Degraded {
 		return asks
 	}
-	if ask, differs := r.Limit.Settle(r.Key, r.Cost, actual(r), r.Decision.At); differs {
+	if ask, differs := r.Limit.Settle(r.slotKey(), r.Cost, actual(r), r.Decision.At); differs {
 		asks = append(asks, ask)
 	}
 	return asks

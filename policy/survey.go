@@ -52,6 +52,7 @@ func (e *Enforcer) Survey(ctx context.Context, who Attributes) (Verdict, error) 
 			r.RetryAfter, r.Standing = waitUntil(r.Until, at), Throttled
 		}
 	}
+	e.chooseShards("", v.Rules)
 	if err := e.peekEach(ctx, v.Rules); err != nil {
 		return v, err
 	}
@@ -69,7 +70,7 @@ func (e *Enforcer) peekEach(ctx context.Context, rules []RuleVerdict) error {
 	var places []int
 	for i := range rules {
 		if r := &rules[i]; r.Action == ActionAsk {
-			asks, places = append(asks, r.Limit.ForN(r.Key, 1)), append(places, i)
+			asks, places = append(asks, r.Limit.ForN(r.slotKey(), 1)), append(places, i)
 		}
 	}
 	if len(asks) == 0 {

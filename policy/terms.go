@@ -10,7 +10,8 @@ import (
 // Terms are what an application keeps for somebody beside the policy: see SubjectLookup.
 // In each layer the policy comes first: its overrides, subjects and attribute tier count
 // where they have something for a request, and Terms where they do not. What names a rule,
-// a limit or a tier that the policy does not have is passed over.
+// a limit or a tier that the policy does not have is passed over, and so is a limit that cannot be
+// divided where the rule has Shards.
 type Terms struct {
 	// Tier is the name of a tier; "" is none.
 	Tier string
@@ -64,7 +65,7 @@ func (t *terms) overrideOf(c *Compiled, p *Plan, rule *rule, l *ruleLimit, at al
 	for i := range t.overrides {
 		o := &t.overrides[i]
 		several := o.name == "" && len(rule.limits) > 1 && o.limit.action == ActionAsk
-		if o.rule == rule.id && !several && (o.name == "" || o.name == l.name) && live(o.until, at) && c.permitted(p, o.limit) {
+		if o.rule == rule.id && !several && (o.name == "" || o.name == l.name) && live(o.until, at) && o.limit.serves(rule) && c.permitted(p, o.limit) {
 			return &o.override
 		}
 	}

@@ -40,6 +40,12 @@ type LeaseOptions struct {
 	// takes about 500 bytes and its key.
 	MaxKeys int
 
+	// Only reports whether a limit has leases, by its name; such as
+	// func(limit string) bool { return watched.Policy().Leased(limit) } for the limits of a
+	// policy. It is called for each decision, concurrently, and must not wait. Units of a limit
+	// that has leases no longer are given back. nil: all limits have leases.
+	Only func(limit string) bool
+
 	// Clock replaces the time of the process. With a Clock the Lease starts no
 	// goroutine, and gives back nothing by itself but where a caller is denied: call
 	// Sweep. It should not go back.

@@ -101,11 +101,15 @@ func (l *Lease) plan(op *store.Op) (p plan, at algorithm.Instant, units, moves i
 	if !known {
 		return byStore, 0, 0, 0
 	}
+	leases := l.opts.Only == nil || l.opts.Only(op.Limit)
 	now, cost := l.clock(), op.Request.Cost
 	sh := l.table.shard(op.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	s := l.table.slot(sh, op, &spec)
+	s := sh.slots[op.ID()] // without leases: what it has held since it had them
+	if leases {
+		s = l.table.slot(sh, op, &spec)
+	}
 	if s == nil {
 		return byStore, 0, 0, 0
 	}
@@ -113,10 +117,12 @@ func (l *Lease) plan(op *store.Op) (p plan, at algorithm.Instant, units, moves i
 		s.change(spec, kind)
 	}
 	now = l.present(s, now)
-	s.note(now, l.tick, cost)
+	if leases {
+		s.note(now, l.tick, cost)
+	}
 	s.expire(now, l.opts.Life)
 	held := s.held()
-	scarce := len(s.grants) < 2 && held-cost < s.size/2
+	scarce := leases && len(s.grants) < 2 && held-cost < s.size/2
 	if scarce && !s.busy && !now.Before(s.pause) {
 		if units = s.want(cost, &l.opts); units > 0 {
 			s.begin()

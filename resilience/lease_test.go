@@ -193,6 +193,48 @@ func TestLeaseHoldsAtMostItsShare(t *testing.T) {
 	}
 }
 
+// TestLeaseOnlyOfSomeLimits: others are the store's, and a limit that has leases no longer
+// uses up what is held, takes no more, and gives back the rest.
+func TestLeaseOnlyOfSomeLimits(t *testing.T) {
+	leased := true
+	l, inner, clk := pair(t, resilience.LeaseOptions{Only: func(limit string) bool { return leased && limit == "l" }})
+	op := func(limit string) []store.Op {
+		return []store.Op{{Slot: store.Slot{Key: "k", Limit: limit, Algorithm: parse(t, "fixed-window:100000/1h")}, Request: algorithm.Request{Cost: 1}}}
+	}
+	take := func(limit string, n int) {
+		t.Helper()
+		for range n {
+			if _, committed, err := l.Apply(ctx, op(limit)); err != nil || !committed {
+				t.Fatalf("committed %t, %v", committed, err)
+			}
+		}
+	}
+	if take("other", 500); l.Stats() != (resilience.LeaseStats{}) {
+		t.Errorf("a limit without leases: %+v", l.Stats())
+	}
+	take("l", 500)
+	before := l.Stats()
+	if before.Held < 50 || before.Local == 0 {
+		t.Fatalf("a limit with leases: %+v", before)
+	}
+	leased = false
+	take("l", 10)
+	if s := l.Stats(); s.Taken != before.Taken || s.Local != before.Local+10 {
+		t.Errorf("units held are not used: %+v, and before %+v", s, before)
+	}
+	clk.Add(time.Second)
+	l.Sweep(ctx)
+	take("l", 10)
+	if s := l.Stats(); s.Held != 0 || s.Keys != 0 || s.Taken != before.Taken {
+		t.Errorf("a limit that has leases no longer: %+v", s)
+	}
+	look := op("l")
+	look[0].Request.Cost = 0
+	if _, err := inner.Peek(ctx, look); err != nil || look[0].Outcome.Remaining != 100000-520 {
+		t.Errorf("%d units remain, %v; want %d", look[0].Outcome.Remaining, err, 100000-520)
+	}
+}
+
 // TestLeaseGivesBackWhatNobodyUses: within Life, on any process, with the limit whole again.
 func TestLeaseGivesBackWhatNobodyUses(t *testing.T) {
 	for _, spec := range []string{"fixed-window:100000/1h", "sliding-counter:100000/1h", "gcra:100000/9600h", "token-bucket:100000/9600h"} {

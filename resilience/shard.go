@@ -2,14 +2,13 @@ package resilience
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/divide"
 	"github.com/weirgo/weir/store"
 )
 
@@ -53,17 +52,14 @@ type Shards struct {
 
 var _ store.Featured = (*Shards)(nil)
 
-// maxShards is the most shards of one slot.
-const maxShards = 256
-
 // NewShards returns a store that divides each slot of inner into n, from 1 to 256. inner must not
 // be nil, and is closed with it. What is out of bounds is a *store.InputError.
 func NewShards(inner store.Store, n int, opts *ShardOptions) (*Shards, error) {
 	if err := checkStore("inner", inner); err != nil {
 		return nil, err
 	}
-	if n < 1 || n > maxShards {
-		return nil, refuse("n", strconv.Itoa(n), "1 to "+strconv.Itoa(maxShards))
+	if n < 1 || n > divide.MaxParts {
+		return nil, refuse("n", strconv.Itoa(n), "1 to "+strconv.Itoa(divide.MaxParts))
 	}
 	s := &Shards{n: n, random: rand.IntN}
 	if opts != nil && opts.Random != nil {
@@ -150,7 +146,7 @@ func (s *Shards) reset(ctx context.Context, slots []store.Slot, next func(contex
 			return err
 		}
 		for shard := range s.n {
-			all = append(all, store.Slot{Key: shardKey(slots[i].Key, shard), Limit: slots[i].Limit, Algorithm: slots[i].Algorithm})
+			all = append(all, store.Slot{Key: divide.Key(slots[i].Key, shard), Limit: slots[i].Limit, Algorithm: slots[i].Algorithm})
 		}
 	}
 	return next(ctx, all)
@@ -159,14 +155,10 @@ func (s *Shards) reset(ctx context.Context, slots []store.Slot, next func(contex
 // shardOf is an op on one shard.
 func shardOf(op *store.Op, parts []algorithm.Algorithm, shard int) store.Op {
 	return store.Op{
-		Slot:    store.Slot{Key: shardKey(op.Key, shard), Limit: op.Limit, Algorithm: parts[shard]},
+		Slot:    store.Slot{Key: divide.Key(op.Key, shard), Limit: op.Limit, Algorithm: parts[shard]},
 		Request: op.Request,
 	}
 }
-
-// shardKey is the key of a shard. No two keys and shards have one: what follows the last
-// zero byte is the number.
-func shardKey(key string, shard int) string { return key + "\x00" + strconv.Itoa(shard) }
 
 // partsOf returns the limits of the shards of an op, or the error of what is not sharded.
 func (s *Shards) partsOf(i int, op *store.Op) ([]algorithm.Algorithm, error) {
@@ -177,7 +169,7 @@ func (s *Shards) partsOf(i int, op *store.Op) ([]algorithm.Algorithm, error) {
 	if parts, found := s.parts.Load(spec); found {
 		return parts.([]algorithm.Algorithm), nil
 	}
-	parts, err := divide(op.Algorithm, s.n)
+	parts, err := divide.Parts(op.Algorithm, s.n)
 	if err != nil {
 		return nil, &store.InputError{Op: i, Field: "Slot.Algorithm", Value: spec.Kind, Allowed: err.Error()}
 	}
@@ -189,32 +181,3 @@ func (s *Shards) partsOf(i int, op *store.Op) ([]algorithm.Algorithm, error) {
 
 // maxLimits is how many limits are remembered with their parts: more are divided each time.
 const maxLimits = 10_000
-
-// divide returns n limits that together are one, or fewer where it has not n units. Its error
-// says what can be divided.
-func divide(a algorithm.Algorithm, n int) (parts []algorithm.Algorithm, err error) {
-	spec := a.Spec()
-	family, known := algorithm.FamilyOf(spec.Kind)
-	if _, isQueue := a.(algorithm.Queue); !known || isQueue {
-		return nil, errors.New("an algorithm of package algorithm that is no queue")
-	}
-	rate, capacity := family.Parameters(spec)
-	n = int(min(int64(n), rate.Units, capacity))
-	for i := range n {
-		p, err := family.Build(algorithm.Rate{Units: portionOf(rate.Units, n, i), Per: rate.Per}, portionOf(capacity, n, i))
-		if err != nil {
-			return nil, fmt.Errorf("one whose parts are limits: %w", err)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
-}
-
-// portionOf is what the ith of n gets of a whole.
-func portionOf(whole int64, n, i int) int64 {
-	part := whole / int64(n)
-	if int64(i) < whole%int64(n) {
-		part++
-	}
-	return part
-}

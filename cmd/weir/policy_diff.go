@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weirgo/weir/algorithm"
@@ -198,14 +199,32 @@ func compareFields(before, after map[string]string) (lines []string) {
 		switch {
 		case had && has && old == next:
 		case !had:
-			lines = append(lines, fmt.Sprintf("+ %s: %s", report.Quoted(path), report.Quoted(next)))
+			lines = append(lines, fmt.Sprintf("+ %s: %s%s", report.Quoted(path), report.Quoted(next), whatOfShards(path, "", next)))
 		case !has:
-			lines = append(lines, fmt.Sprintf("- %s: %s", report.Quoted(path), report.Quoted(old)))
+			lines = append(lines, fmt.Sprintf("- %s: %s%s", report.Quoted(path), report.Quoted(old), whatOfShards(path, old, "")))
 		default:
-			lines = append(lines, fmt.Sprintf("~ %s: %s → %s%s", report.Quoted(path), report.Quoted(old), report.Quoted(next), whatOfStates(old, next)))
+			lines = append(lines, fmt.Sprintf("~ %s: %s → %s%s", report.Quoted(path), report.Quoted(old), report.Quoted(next), whatOfStates(old, next)+whatOfShards(path, old, next)))
 		}
 	}
 	return lines
+}
+
+// whatOfShards says what a change of the shards of a rule means for its states; "" where the
+// path is of another field.
+func whatOfShards(path, old, next string) string {
+	before, errBefore := strconv.Atoi(old)
+	after, errAfter := strconv.Atoi(next)
+	switch {
+	case !strings.HasPrefix(path, "rules.") || !strings.HasSuffix(path, ".shards"):
+		return ""
+	case errBefore == nil && errAfter == nil && after > before:
+		return " (the states of the first " + old + " shards run on, the others start fresh)"
+	case errBefore == nil && errAfter == nil:
+		return " (the states of the first " + next + " shards run on)"
+	case errBefore == nil || errAfter == nil:
+		return " (starts fresh)"
+	}
+	return "" // a limit of the name shards
 }
 
 // whatOfStates says what a change of a limit means for its states; "" where the values

@@ -133,7 +133,10 @@ func (c *policyCommand) stand(ctx context.Context, w io.Writer, on *endpoint, co
 		return err
 	}
 	// Where the server does not answer, that is the answer, whatever a rule says.
-	enforcer, err := policy.NewEnforcer(decider, compiled, &policy.EnforcerOptions{Local: decider, Clock: &traceClock{at}, Sequential: true})
+	enforcer, err := policy.NewEnforcer(decider, compiled, &policy.EnforcerOptions{
+		Local: decider, Clock: &traceClock{at}, Sequential: true,
+		Leases: true, // a look has none, and shows what the store knows
+	})
 	if err != nil {
 		return err
 	}
@@ -161,6 +164,9 @@ func showVerdict(w io.Writer, v *policy.Verdict) error {
 			fmt.Fprintf(&text, "admits, with %d of %d left then, %s", r.Decision.Remaining, r.Decision.Limit, r.Standing)
 		default:
 			fmt.Fprintf(&text, "denies, %s", again(r.RetryAfter))
+		}
+		if r.Shards > 0 && r.Decided {
+			fmt.Fprintf(&text, ", in one of %d shards", r.Shards)
 		}
 		if !r.Enforced {
 			text.WriteString(", in shadow")

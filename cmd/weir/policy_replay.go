@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -191,7 +192,11 @@ func (p *policyReplay) open(ctx context.Context, s *streams, name string, output
 	}
 	side := &policySide{File: shownName(name), file: file, Version: file.Compiled.Version(), byName: map[string]*ruleHits{}}
 	// In memory nothing fails, so nobody is asked in place of the store.
-	side.enforcer, err = policy.NewEnforcer(decider, file.Compiled, &policy.EnforcerOptions{Clock: p.clock, Local: decider, Sequential: true})
+	side.enforcer, err = policy.NewEnforcer(decider, file.Compiled, &policy.EnforcerOptions{
+		Clock: p.clock, Local: decider, Sequential: true,
+		Leases: true,                             // a process alone is answered the same with and without leases
+		Random: rand.New(rand.NewPCG(1, 1)).IntN, // a trace has one result
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -209,3 +209,27 @@ func TestAnAttributeOfAMissingColumnIsSaid(t *testing.T) {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }
+
+// TestReplayOfAPolicyHonoursShards: the shards of a rule admit its limit together, the same in
+// each run, and are one key of the report. A process alone is answered the same with leases.
+func TestReplayOfAPolicyHonoursShards(t *testing.T) {
+	var lines strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&lines, "{\"at_us\":%d,\"key\":\"k\"}\n", 1_700_000_000_000_000+i)
+	}
+	trace := filepath.Join(t.TempDir(), "trace.jsonl")
+	write(t, trace, lines.String())
+	name := policyFile(t, `version: 1
+rules:
+  - {id: hot, limit: "fixed-window:100/1h", shards: 5}
+  - {id: leased, limit: "fixed-window:50/1h", lease: true, mode: shadow}
+`)
+	first := start("replay", "--policy", name, trace)
+	if first.status != exitOK || !strings.Contains(first.out, "allowed 100, denied 200,") || !strings.Contains(first.out, "hot       300     200          0     1         1") ||
+		!strings.Contains(first.out, "leased       300       0        250") {
+		t.Errorf("status %d\n%s%s", first.status, first.out, first.err)
+	}
+	if again := start("replay", "--policy", name, trace); again.out != first.out {
+		t.Errorf("the same trace came out as\n%s and\n%s", first.out, again.out)
+	}
+}

@@ -180,6 +180,23 @@ overrides:
 	}
 }
 
+func TestPolicyDiffSaysWhatAChangeOfShardsMeans(t *testing.T) {
+	rules := func(shards string) string {
+		return policyFile(t, "version: 1\nrules: [{id: hot, limits: {shards: \"gcra:100/1s\"}"+shards+"}]\n")
+	}
+	for _, c := range []struct{ before, after, want string }{
+		{"", ", shards: 4", "+ rules.hot.shards: 4 (starts fresh)\n"},
+		{", shards: 4", "", "- rules.hot.shards: 4 (starts fresh)\n"},
+		{", shards: 4", ", shards: 8", "~ rules.hot.shards: 4 → 8 (the states of the first 4 shards run on, the others start fresh)\n"},
+		{", shards: 8", ", shards: 4", "~ rules.hot.shards: 8 → 4 (the states of the first 4 shards run on)\n"},
+		{"", ", lease: true", "+ rules.hot.lease: true\n"},
+	} {
+		if got := start("policy", "diff", rules(c.before), rules(c.after)); got.status != exitNo || got.out != c.want {
+			t.Errorf("status %d, got %swant %s", got.status, got.out, c.want)
+		}
+	}
+}
+
 func TestPolicyDiffShowsNoSecret(t *testing.T) {
 	const text = `version: 1
 attributes: {api_key: {secret: true}}

@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "service"}
+var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "observe/prometheus", "service"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -52,6 +52,7 @@ var rules = []rule{
 		"the suite must judge a store that it has never seen"},
 	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
+	{"internal/divide", []string{"algorithm"}, nil, "a store and a policy divide a limit the same way"},
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
 	{"internal/document", []string{"internal/document"}, []string{"github.com/goccy/go-yaml"}, "one strict and bounded reader of YAML for everything that people write"},
@@ -77,7 +78,7 @@ var rules = []rule{
 		"the simulated world runs the code that users run, and meets no network"},
 	{"resilience/inflight/server", []string{"algorithm", "store", "store/script", "resilience/inflight"}, nil, "holders lie on a server through a store of it, which knows the client library"},
 	{"resilience/inflight", []string{"", "algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck"}, nil, "a user of the memory store must not get a network client with it"},
-	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
+	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/divide", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
 	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits"},
 		[]string{"golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
@@ -86,7 +87,7 @@ var rules = []rule{
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	// What changes a file is noticed through the operating system, differently on each.
 	{"policy/watch", []string{"policy", "internal/document/size"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
-	{"policy", []string{"", "algorithm", "store", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
+	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a framework stays where its users asked for it"},
@@ -100,6 +101,10 @@ var rules = []rule{
 	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
 	{"service/rpc", []string{"", "policy", "api/weirv1", "service/engine"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stands on the engine, and knows neither callers nor stores"},
+	{"service/envoy", []string{"algorithm", "store", "policy/watch", "service/envoy"},
+		// yaml/v2 is the library that reads these files at Envoy's own service.
+		[]string{"github.com/envoyproxy/go-control-plane/envoy", "go.yaml.in/yaml/v2", "google.golang.org/grpc", "google.golang.org/protobuf"},
+		"the protocol of Envoy stands on any store, without the rest of the service"},
 	{"service/auth", []string{"", "store", "store/memory", "service/problem"}, []string{"github.com/goccy/go-yaml", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},
 	{"service/audit", []string{"store"}, nil, "the log of changes knows nothing of what is changed"},
@@ -107,6 +112,10 @@ var rules = []rule{
 	{"service/rules", []string{"policy", "service/document", "store"}, nil, "rules are kept without a protocol, and decide nothing"},
 	{"service/users", []string{"policy", "service/document", "store"}, nil, "what a user has is kept without a protocol, and decides nothing"},
 	{"service/problem", nil, nil, "an error over HTTP looks alike wherever it comes from"},
+	{"observe/prometheus", []string{"", "algorithm", "policy", "resilience", "store", "store/memory", "store/script"},
+		// The distinct keys of a rule are estimated, and keys are hashed for that.
+		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
+		"metrics stay where their users asked for them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
 	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},

@@ -51,6 +51,14 @@ func (s *Scenario) crossPolicy() (*policy.File, error) {
 	if err != nil {
 		return nil, &Error{Path: "policy", Cause: err}
 	}
+	for i, r := range file.Policy.Rules {
+		if r.Shards != 0 {
+			return nil, &Error{Path: "policy", Cause: fmt.Errorf("rules[%d].shards %d is not allowed: must be absent in a simulation", i, r.Shards)}
+		}
+		if r.Lease {
+			return nil, &Error{Path: "policy", Cause: fmt.Errorf("rules[%d].lease true is not allowed: must be absent in a simulation; a scenario without a policy has nodes.lease", i)}
+		}
+	}
 	for _, spec := range rules.Specs(&file.Policy) {
 		if _, err := (&Limit{Spec: spec}).model(); err != nil {
 			return nil, &Error{Path: "policy", Cause: err}

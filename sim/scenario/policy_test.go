@@ -99,6 +99,8 @@ func TestPolicyOfAScenarioIsChecked(t *testing.T) {
 		"policy":             {"version: 1", "version: 7", `policy: line 1, column 10: version "7" is not allowed`},
 		"its place":          {"version: 1", "versoin: 1", "line 4, column 9: policy: line 1, column 1: versoin: unknown field"},
 		"spec":               {"gcra:5/1s\"}", "gcra:0/1s\"}", "rules[0].limit"},
+		"shards":             {"rules:\n", "rules:\n    - {id: hot, limit: \"gcra:9/1s\", shards: 3}\n", "policy: rules[0].shards 3 is not allowed: must be absent in a simulation"},
+		"a lease":            {"rules:\n", "rules:\n    - {id: hot, limit: \"gcra:9/1s\", lease: true}\n", "policy: rules[0].lease true is not allowed: must be absent in a simulation"},
 		"limits beside it":   {"duration: 1s", "duration: 1s\nlimits: [{name: l, spec: \"gcra:1/1s\"}]", "limits 1 of them is not allowed: must be absent where a policy is given"},
 		"together":           {"duration: 1s", "duration: 1s\ntogether: true", "together true is not allowed"},
 		"servers":            {"duration: 1s", "duration: 1s\nserver: {count: 2}", "server.count 2 is not allowed: must be 1 where a policy is given"},

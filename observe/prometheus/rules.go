@@ -1,0 +1,199 @@
+package promobserver
+
+import (
+	"context"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weirgo/weir/policy"
+)
+
+// ruleMetrics are the metrics by rule. Rules are met while requests are decided; so many of
+// them as Options.Rules have labels of their own.
+type ruleMetrics struct {
+	most      int
+	countKeys bool
+	now       func() time.Time
+
+	decisions   *prometheus.CounterVec
+	lists       *prometheus.CounterVec
+	utilization *prometheus.Desc
+	activeKeys  *prometheus.Desc
+
+	byID sync.Map // of string to *rule
+	mu   sync.Mutex
+	all  []*rule
+}
+
+// rule are the metrics of one rule, found once.
+type rule struct {
+	label   string
+	results [4]prometheus.Counter // by result
+	failed  prometheus.Counter
+
+	mu     sync.Mutex
+	use    peak
+	active *activeKeys // nil: they are not counted
+}
+
+func newRuleMetrics(o Options) *ruleMetrics {
+	name := func(s string) string { return prometheus.BuildFQName(namespace, "", s) }
+	return &ruleMetrics{
+		most: o.Rules, countKeys: o.ActiveKeys, now: time.Now,
+		decisions: prometheus.NewCounterVec(counter("rule_decisions_total",
+			"Answers of rules: of one with several limits, denied where one of them denies."), []string{"rule", "result"}),
+		lists: prometheus.NewCounterVec(counter("list_decisions_total",
+			"Requests that an entry of a list denied or exempted."), []string{"list"}),
+		utilization: prometheus.NewDesc(name("utilization_ratio"),
+			"The largest used part of any limit of a rule, for any key, in the last 1 to 2 minutes, as scrapes turn them over: 1 is used up.", []string{"rule"}, nil),
+		activeKeys: prometheus.NewDesc(name("active_keys"),
+			"Distinct keys that a rule was asked for in the last 5 to 10 minutes, to about 1 %.", []string{"rule"}, nil),
+	}
+}
+
+// ObserveVerdict implements policy.Observer.
+func (c *Collector) ObserveVerdict(_ context.Context, v *policy.Verdict, err error) {
+	m := c.rules
+	switch v.List {
+	case policy.Denied:
+		m.lists.WithLabelValues("deny").Inc()
+	case policy.Exempt:
+		m.lists.WithLabelValues("allow").Inc()
+	}
+	if v.Degraded {
+		c.degraded.WithLabelValues("rule").Inc()
+	}
+	for first := 0; first < len(v.Rules); {
+		id, after := v.Rules[first].Rule, first+1
+		for after < len(v.Rules) && v.Rules[after].Rule == id {
+			after++
+		}
+		m.rule(id).observe(v.Rules[first:after], err)
+		first = after
+	}
+}
+
+// observe counts what the limits of a rule have answered. err is the error of those that
+// are enforced.
+func (r *rule) observe(limits []policy.RuleVerdict, err error) {
+	answered, allAllowed, failed := false, true, false
+	for i := range limits {
+		l := &limits[i]
+		switch {
+		case l.Err != nil, l.Enforced && err != nil && l.Action == policy.ActionAsk:
+			failed = true
+		case l.Decided:
+			answered, allAllowed = true, allAllowed && l.Allowed
+			r.note(l)
+		case l.Action != policy.ActionAsk: // a block, an exemption, a missing attribute
+			answered, allAllowed = true, allAllowed && l.Allowed
+		}
+	}
+	if failed {
+		r.failed.Inc()
+	} else if answered { // not: another rule has blocked before this one was asked
+		r.results[resultOf(allAllowed, !limits[0].Enforced)].Inc()
+	}
+}
+
+// note remembers how full a limit was.
+func (r *rule) note(l *policy.RuleVerdict) {
+	d := &l.Decision
+	if d.Limit <= 0 || d.Degraded {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.use.current = max(r.use.current, float64(d.Limit-d.Remaining+d.Debt)/float64(d.Limit))
+	if r.active != nil {
+		r.active.note(l.Key)
+	}
+}
+
+// rule returns the metrics of the rule with an ID.
+func (m *ruleMetrics) rule(id string) *rule {
+	if found, is := m.byID.Load(id); is {
+		return found.(*rule)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found, is := m.byID.Load(id); is {
+		return found.(*rule)
+	}
+	label := id
+	if len(m.all) >= m.most || !utf8.ValidString(id) || id == other {
+		label = other
+		if found, is := m.byID.Load(other); is {
+			return found.(*rule) // and not remembered: hostile IDs would take memory for ever
+		}
+		id = other
+	}
+	r := &rule{
+		label: label, use: peak{since: m.now()}, failed: m.decisions.WithLabelValues(label, "error"),
+	}
+	for result, name := range resultNames {
+		r.results[result] = m.decisions.WithLabelValues(label, name)
+	}
+	if m.countKeys {
+		r.active = newActiveKeys(m.now())
+	}
+	m.byID.Store(id, r)
+	m.all = append(m.all, r)
+	return r
+}
+
+// Describe implements prometheus.Collector.
+func (m *ruleMetrics) Describe(to chan<- *prometheus.Desc) {
+	m.decisions.Describe(to)
+	m.lists.Describe(to)
+	to <- m.utilization
+	to <- m.activeKeys
+}
+
+// Collect implements prometheus.Collector.
+func (m *ruleMetrics) Collect(to chan<- prometheus.Metric) {
+	m.decisions.Collect(to)
+	m.lists.Collect(to)
+	m.mu.Lock()
+	all := m.all
+	m.mu.Unlock()
+	now := m.now()
+	for _, r := range all {
+		r.mu.Lock()
+		use, keys := r.use.largest(), uint64(0)
+		r.use.turn(now)
+		if r.active != nil {
+			keys = r.active.count()
+			r.active.turn(now)
+		}
+		r.mu.Unlock()
+		to <- prometheus.MustNewConstMetric(m.utilization, prometheus.GaugeValue, use, r.label)
+		if m.countKeys {
+			to <- prometheus.MustNewConstMetric(m.activeKeys, prometheus.GaugeValue, float64(keys), r.label)
+		}
+	}
+}
+
+// peak is the largest value of this minute and of the one before. Scrapes turn the minutes
+// over, so that a decision reads no clock and a rule that nobody asks falls to 0.
+type peak struct {
+	current, last float64
+	since         time.Time
+}
+
+const peakPeriod = time.Minute
+
+// turn begins a new minute where the one before is over.
+func (p *peak) turn(now time.Time) {
+	switch age := now.Sub(p.since); {
+	case age >= 2*peakPeriod:
+		p.last, p.current, p.since = 0, 0, now
+	case age >= peakPeriod:
+		p.last, p.current, p.since = p.current, 0, now
+	}
+}
+
+func (p *peak) largest() float64 { return max(p.current, p.last) }
