@@ -97,6 +97,8 @@ var rules = []rule{
 	{"adapter/gin", []string{"httplimit", "internal/adapter"}, []string{"github.com/gin-gonic/gin"}, "a framework stays where its users asked for it"},
 	{"adapter/grpc", []string{"", "httplimit", "internal/adapter"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stays where its users asked for it"},
+	{"api/client", []string{"", "api/weirv1", "store"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
+		"a client answers by itself where the service cannot be asked, and knows no store"},
 	{"api", []string{"api"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "whoever calls the service gets its messages, and nothing of the service"},
 	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
 	{"service/rpc", []string{"", "policy", "api/weirv1", "service/engine"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
