@@ -84,7 +84,7 @@ func (p *enforced) decide(r *http.Request, c *call) {
 		c.v = Verdict{Err: err}
 		return
 	}
-	c.v = verdictOfPolicy(&answer)
+	c.v = PolicyVerdict(&answer)
 	if p.headers {
 		c.v.policy = p.fields(&answer)
 	}
@@ -94,8 +94,9 @@ func (p *enforced) decide(r *http.Request, c *call) {
 	}
 }
 
-// verdictOfPolicy leaves out what is in shadow, and what was not asked.
-func verdictOfPolicy(answer *policy.Verdict) Verdict {
+// PolicyVerdict returns what Headers.Write takes of the answer of a policy, for those who ask a
+// policy without a Middleware. It leaves out what is in shadow, and what was not asked.
+func PolicyVerdict(answer *policy.Verdict) Verdict {
 	v := Verdict{Allowed: answer.Allowed, RetryAfter: answer.RetryAfter, Delay: answer.Delay}
 	if answer.List == policy.Denied {
 		v.Blocked = blocked
@@ -150,7 +151,7 @@ type policyItem struct {
 	spec  policy.Spec
 }
 
-// fields returns RateLimit-Policy of the limits of verdictOfPolicy; "" for none.
+// fields returns RateLimit-Policy of the limits of PolicyVerdict; "" for none.
 func (p *enforced) fields(answer *policy.Verdict) (text string) {
 	items := p.items.Load()
 	if items == nil || items.version != answer.Version {

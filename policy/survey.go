@@ -26,10 +26,10 @@ func (e *Enforcer) Explain(ctx context.Context, r Request) (Explanation, error) 
 const maxSurvey = store.MaxOps
 
 // Survey returns how all limits stand that requests with these attributes may meet, on
-// whatever endpoint: those of the rules whose conditions on attributes hold and whose key
-// attributes are there. Lists are not looked at, and neither is which rule replaces which.
-// Each limit is peeked for one unit, by itself, and Verdict.Allowed and the other fields
-// of the Verdict as a whole say nothing. Survey changes nothing. It is for pages that show
+// whatever endpoint: those of the rules whose conditions on attributes hold. Lists are not
+// looked at, and neither is which rule replaces which. Each limit is asked for no unit, so
+// that its numbers are those of now; one of which a key attribute is missing has no Key and
+// is not Decided. Of the Verdict as a whole, Tier and Version count. Survey changes nothing. It is for pages that show
 // how somebody stands: it looks at every rule, and asks for up to 1,000 limits; those
 // behind them are left out.
 func (e *Enforcer) Survey(ctx context.Context, who Attributes) (Verdict, error) {
@@ -69,8 +69,8 @@ func (e *Enforcer) peekEach(ctx context.Context, rules []RuleVerdict) error {
 	var asks []weir.Ask
 	var places []int
 	for i := range rules {
-		if r := &rules[i]; r.Action == ActionAsk {
-			asks, places = append(asks, r.Limit.ForN(r.slotKey(), 1)), append(places, i)
+		if r := &rules[i]; r.Action == ActionAsk && r.Key != "" {
+			asks, places = append(asks, r.Limit.ForN(r.slotKey(), 0)), append(places, i)
 		}
 	}
 	if len(asks) == 0 {
@@ -107,7 +107,7 @@ func (c *Compiled) survey(p *Plan, r *Request, at algorithm.Instant, lookup func
 		}
 		text, missing := c.keyOf(&p.resolution, r.key)
 		if missing {
-			continue
+			text = ""
 		}
 		enforced := r.percent == 100 || r.percent > 0 && percentile(r.id, text) < r.percent
 		for pattern := range max(1, len(r.patterns)) {

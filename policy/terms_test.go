@@ -126,7 +126,7 @@ func TestSurveyShowsEveryLimitThatSomebodyMayMeet(t *testing.T) {
 		for _, r := range v.Rules {
 			got += " " + r.Limit.Name + " " + integer(r.Decision.Remaining) + "/" + integer(r.Decision.Limit)
 		}
-		want := "paid: api 99/100 two/a 4/5 two/b 49/50 ends GET /b 2/2 ends POST /a 0/1 login 0/0 shadow 8/9"
+		want := "paid: api 99/100 two/a 4/5 two/b 49/50 ends GET /b 2/2 ends POST /a 0/1 login 0/0 ip 0/0 shadow 8/9"
 		if got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}

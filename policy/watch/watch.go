@@ -90,7 +90,7 @@ type Watcher struct {
 	good    []byte // of the policy that decides
 	mu      sync.Mutex
 	status  Status
-	current *policy.Compiled
+	current *policy.File
 	ran     bool
 	// notifyErr is the next Status.NotifyErr: only look reports.
 	notifyErr error
@@ -126,13 +126,16 @@ func New(ctx context.Context, s Source, opts *Options) (*Watcher, error) {
 		return nil, err
 	}
 	now := time.Now()
-	w.text, w.good, w.current = text, text, file.Compiled
+	w.text, w.good, w.current = text, text, file
 	w.status = Status{Version: file.Compiled.Version(), Revision: revision, Since: now, Seen: now}
 	return w, nil
 }
 
 // Policy returns the last good version.
-func (w *Watcher) Policy() *policy.Compiled {
+func (w *Watcher) Policy() *policy.Compiled { return w.File().Compiled }
+
+// File returns the last good version as it was read.
+func (w *Watcher) File() *policy.File {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.current
@@ -249,7 +252,7 @@ func (w *Watcher) look(ctx context.Context, t Target) {
 		}
 		s.Revision = revision
 		if isNew {
-			s.Since, s.Version, w.current, w.good = now, file.Compiled.Version(), file.Compiled, text
+			s.Since, s.Version, w.current, w.good = now, file.Compiled.Version(), file, text
 		}
 	})
 }

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir"
-	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/store"
 )
@@ -59,7 +57,6 @@ type Engine struct {
 	limits   atomic.Pointer[map[string]weir.Limit]
 	claims   *claims
 	signed   bool
-	plans    sync.Pool // of *policy.Plan
 }
 
 // New returns an Engine on a store, which stays the caller's. An option outside of its
@@ -69,7 +66,6 @@ func New(s store.Store, opts *Options) (*Engine, error) {
 		opts = &Options{}
 	}
 	e := &Engine{store: s, tenant: opts.Tenant, signed: opts.ReservationKey != nil}
-	e.plans.New = func() any { return new(policy.Plan) }
 	life := opts.Idempotency
 	if life == 0 {
 		life = 5 * time.Minute
@@ -295,24 +291,24 @@ func (e *Engine) ResetSubject(ctx context.Context, s Subject) (rules []string, e
 	if err := p.err(); err != nil {
 		return nil, err
 	}
-	now, err := algorithm.InstantOf(time.Now())
+	// With what is looked up for the subject: an override may be of another algorithm, which
+	// has a state of its own.
+	explained, err := e.Explain(ctx, s)
 	if err != nil {
-		return nil, As(err)
+		return nil, err
 	}
-	plan := e.plans.Get().(*policy.Plan)
-	defer e.plans.Put(plan)
-	e.enforcer.Policy().Resolve(plan, s.request(e.tenant), now)
-	for i := range plan.Limits {
-		l := &plan.Limits[i]
-		if l.Action != policy.ActionAsk {
-			continue
-		}
-		// One after the other: a cluster may keep them on different nodes.
-		if err := e.named.Reset(ctx, l.Limit.ForN(l.Key, 0)); err != nil {
-			return rules, As(err)
-		}
-		if !slices.Contains(rules, l.Rule) {
-			rules = append(rules, l.Rule)
+	for _, r := range explained.Rules {
+		for _, l := range r.Limits {
+			if l.Action != policy.ActionAsk {
+				continue
+			}
+			// One after the other: a cluster may keep them on different nodes.
+			if err := e.named.Reset(ctx, l.Limit.ForN(l.Key, 0)); err != nil {
+				return rules, As(err)
+			}
+			if !slices.Contains(rules, l.Rule) {
+				rules = append(rules, l.Rule)
+			}
 		}
 	}
 	return rules, nil

@@ -63,7 +63,10 @@ func newBench(t *testing.T, opts *Options) *bench {
 	if opts.Policy == nil {
 		opts.Policy = compile(t, testPolicy)
 	}
-	opts.Enforcer = &policy.EnforcerOptions{Clock: b.clock}
+	if opts.Enforcer == nil {
+		opts.Enforcer = &policy.EnforcerOptions{}
+	}
+	opts.Enforcer.Clock = b.clock
 	opts.ReservationKey = []byte("0123456789abcdef" + opts.Tenant)
 	if opts.Limits == nil {
 		opts.Limits = []weir.Limit{weir.Must(weir.ParseLimit("api", "gcra:10/1h"))}
