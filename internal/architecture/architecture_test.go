@@ -24,7 +24,7 @@ const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
 // we ship; their go.mod is their list.
-var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "observe/prometheus", "service"}
+var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "observe/otel", "observe/prometheus", "service"}
 
 // rule says which packages of the project a layer may import, and why no others.
 type rule struct {
@@ -59,6 +59,7 @@ var rules = []rule{
 	{"internal/waits", []string{"internal/exact"}, nil, "a simulation and a replay count waits the same way"},
 	{"internal/nilcheck", nil, nil, "one look at a value, for every constructor"},
 	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
+	{"internal/observed", []string{"", "policy", "store"}, nil, "results and errors have the same names in every system of metrics"},
 	{"internal/adapter", []string{"", "httplimit"}, nil, "what adapters share brings no framework along"},
 	{"internal/race", nil, nil, "one constant, for every test that is bounded"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
@@ -114,7 +115,9 @@ var rules = []rule{
 	{"service/rules", []string{"policy", "service/document", "store"}, nil, "rules are kept without a protocol, and decide nothing"},
 	{"service/users", []string{"policy", "service/document", "store"}, nil, "what a user has is kept without a protocol, and decides nothing"},
 	{"service/problem", nil, nil, "an error over HTTP looks alike wherever it comes from"},
-	{"observe/prometheus", []string{"", "algorithm", "policy", "resilience", "store", "store/memory", "store/script"},
+	{"observe/otel", []string{"", "algorithm", "policy", "store", "internal/observed"}, []string{"go.opentelemetry.io/otel"},
+		"traces stay where their users asked for them"},
+	{"observe/prometheus", []string{"", "algorithm", "internal/observed", "policy", "resilience", "store", "store/memory", "store/script"},
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},

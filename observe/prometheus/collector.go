@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/observed"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/store"
 )
@@ -46,7 +47,7 @@ type Options struct {
 
 const (
 	namespace = "rate_limiter"
-	other     = "other"
+	other     = observed.Other
 
 	defaultRules = 1000
 	maxKinds     = 100 // of algorithms; the six and a user's own

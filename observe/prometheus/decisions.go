@@ -2,7 +2,6 @@ package promobserver
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"strings"
 	"unicode/utf8"
@@ -11,7 +10,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/internal/observed"
 )
 
 // kindMetrics are the metrics of one kind of algorithm, found once: to look one up by its
@@ -19,38 +18,16 @@ import (
 type kindMetrics struct {
 	kind    string // algorithm.Spec.Kind
 	label   string
-	results [4]prometheus.Counter // by result
+	results [len(observed.ResultNames)]prometheus.Counter
 	latency prometheus.Observer
-}
-
-type result int
-
-const (
-	allowed result = iota
-	denied
-	shadowAllowed
-	shadowDenied
-)
-
-var resultNames = [...]string{allowed: "allowed", denied: "denied", shadowAllowed: "shadow_allowed", shadowDenied: "shadow_denied"}
-
-func resultOf(isAllowed, shadow bool) result {
-	r := denied
-	if isAllowed {
-		r = allowed
-	}
-	if shadow {
-		r += shadowAllowed
-	}
-	return r
 }
 
 // Observe implements weir.Observer. Takes and waits are counted; looks and resets are
 // counted where they fail.
 func (c *Collector) Observe(ctx context.Context, o weir.Observation) {
 	k := c.kind(o.Algorithm)
-	if o.Err != nil && !isDenial(o.Err) {
-		c.requests.WithLabelValues(k.label, "error", classOf(o.Err)).Inc()
+	if o.Err != nil && !observed.IsDenial(o.Err) {
+		c.requests.WithLabelValues(k.label, "error", observed.ClassOf(o.Err)).Inc()
 		return
 	}
 	if o.Took > 0 && o.Kind != weir.KindWait {
@@ -68,19 +45,12 @@ func (c *Collector) Observe(ctx context.Context, o weir.Observation) {
 		}
 		return
 	}
-	count := k.results[resultOf(o.Decision.Allowed, o.Shadow)]
+	count := k.results[observed.ResultOf(o.Decision.Allowed, o.Shadow)]
 	if c.options.Exemplar == nil || o.Decision.Allowed {
 		count.Inc()
 		return
 	}
 	c.withExemplar(ctx, count)
-}
-
-// isDenial reports whether an error is the form that a denial has: of a charge that would
-// leave too large a debt, and of a wait that would never end.
-func isDenial(err error) bool {
-	var refused *weir.DebtError
-	return errors.As(err, &refused) || errors.Is(err, weir.ErrNeverAdmitted)
 }
 
 // withExemplar counts, with an exemplar where there is one that Prometheus takes.
@@ -149,39 +119,11 @@ func (c *Collector) addKind(kind string) *kindMetrics {
 		label = other
 	}
 	k := &kindMetrics{kind: kind, label: label, latency: c.latency.WithLabelValues(label)}
-	for r, name := range resultNames {
+	for r, name := range observed.ResultNames {
 		k.results[r] = c.requests.WithLabelValues(label, name, "")
 	}
 	kinds = maps.Clone(kinds)
 	kinds[kind] = k
 	c.kinds.Store(&kinds)
 	return k
-}
-
-// classes are the values of the label error, in the order in which they are tried.
-var classes = []struct {
-	name string
-	is   []error
-}{
-	{"invalid", []error{store.ErrInvalid, store.ErrDuplicateSlot, store.ErrIDReused, store.ErrUnsupported, weir.ErrSettled}},
-	{"cross_node", []error{store.ErrCrossNode}},
-	{"unknown", []error{store.ErrOutcomeUnknown}},
-	{"unavailable", []error{store.ErrUnavailable}},
-	{"contention", []error{store.ErrContention}},
-	{"full", []error{store.ErrFull}},
-	{"corrupt", []error{store.ErrCorrupt}},
-	{"closed", []error{store.ErrClosed}},
-	{"context", []error{context.Canceled, context.DeadlineExceeded}},
-}
-
-// classOf is the label of an error: never its text, which may hold anything.
-func classOf(err error) string {
-	for _, class := range classes {
-		for _, each := range class.is {
-			if errors.Is(err, each) {
-				return class.name
-			}
-		}
-	}
-	return other
 }

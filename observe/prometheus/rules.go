@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weirgo/weir/internal/observed"
 	"github.com/weirgo/weir/policy"
 )
 
@@ -31,8 +32,7 @@ type ruleMetrics struct {
 // rule are the metrics of one rule, found once.
 type rule struct {
 	label   string
-	results [4]prometheus.Counter // by result
-	failed  prometheus.Counter
+	results map[string]prometheus.Counter // by the name of the result
 
 	mu     sync.Mutex
 	use    peak
@@ -79,23 +79,13 @@ func (c *Collector) ObserveVerdict(_ context.Context, v *policy.Verdict, err err
 // observe counts what the limits of a rule have answered. err is the error of those that
 // are enforced.
 func (r *rule) observe(limits []policy.RuleVerdict, err error) {
-	answered, allAllowed, failed := false, true, false
 	for i := range limits {
-		l := &limits[i]
-		switch {
-		case l.Err != nil, l.Enforced && err != nil && l.Action == policy.ActionAsk:
-			failed = true
-		case l.Decided:
-			answered, allAllowed = true, allAllowed && l.Allowed
-			r.note(l)
-		case l.Action != policy.ActionAsk: // a block, an exemption, a missing attribute
-			answered, allAllowed = true, allAllowed && l.Allowed
+		if limits[i].Decided {
+			r.note(&limits[i])
 		}
 	}
-	if failed {
-		r.failed.Inc()
-	} else if answered { // not: another rule has blocked before this one was asked
-		r.results[resultOf(allAllowed, !limits[0].Enforced)].Inc()
+	if result := observed.RuleResult(limits, err); result != "" {
+		r.results[result].Inc()
 	}
 }
 
@@ -131,11 +121,9 @@ func (m *ruleMetrics) rule(id string) *rule {
 		}
 		id = other
 	}
-	r := &rule{
-		label: label, use: peak{since: m.now()}, failed: m.decisions.WithLabelValues(label, "error"),
-	}
-	for result, name := range resultNames {
-		r.results[result] = m.decisions.WithLabelValues(label, name)
+	r := &rule{label: label, use: peak{since: m.now()}, results: map[string]prometheus.Counter{}}
+	for _, name := range append(observed.ResultNames[:], observed.Failed) {
+		r.results[name] = m.decisions.WithLabelValues(label, name)
 	}
 	if m.countKeys {
 		r.active = newActiveKeys(m.now())
