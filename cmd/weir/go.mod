@@ -5,9 +5,8 @@ go 1.26.0
 require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/creack/pty v1.1.24
-	github.com/redis/go-redis/v9 v9.23.0
-	github.com/valkey-io/valkey-go v1.0.79
 	github.com/weirgo/weir v0.0.0
+	github.com/weirgo/weir/service v0.0.0
 	golang.org/x/image v0.30.0
 	golang.org/x/term v0.48.0
 	pgregory.net/rapid v1.3.0
@@ -16,10 +15,22 @@ require (
 require (
 	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
+	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	github.com/valkey-io/valkey-go v1.0.79 // indirect
+	github.com/weirgo/weir/api v0.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace github.com/weirgo/weir => ../..
+replace (
+	github.com/weirgo/weir => ../..
+	github.com/weirgo/weir/api => ../../api
+	github.com/weirgo/weir/service => ../../service
+)

@@ -34,6 +34,7 @@ var commands = []subcommand{
 	{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
 	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
 	{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
+	{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},
 	{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
 }
 
@@ -128,7 +129,7 @@ var always = [][2]string{{"-h, --help", "Show this help and exit."}, {"-V, --ver
 func usage() string {
 	var b strings.Builder
 	b.WriteString("Usage: weir COMMAND [flags]\n\nTries rate limits out: on a recorded trace or in a simulated world, with exact decisions.\n" +
-		"Checks the servers that keep them.\n\nCommands:\n")
+		"Checks the servers that keep them, and serves them.\n\nCommands:\n")
 	rows := [][2]string{}
 	for _, c := range commands {
 		rows = append(rows, [2]string{c.name, c.help})

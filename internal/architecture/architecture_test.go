@@ -80,7 +80,7 @@ var rules = []rule{
 	{"resilience/inflight/server", []string{"algorithm", "store", "store/script", "resilience/inflight"}, nil, "holders lie on a server through a store of it, which knows the client library"},
 	{"resilience/inflight", []string{"", "algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck"}, nil, "a user of the memory store must not get a network client with it"},
 	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/divide", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits", "service", "service/config"},
 		[]string{"golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
@@ -101,6 +101,7 @@ var rules = []rule{
 	{"api/client", []string{"", "api/weirv1", "store"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a client answers by itself where the service cannot be asked, and knows no store"},
 	{"api", []string{"api"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "whoever calls the service gets its messages, and nothing of the service"},
+	{"service/config", []string{"", "algorithm", "internal/document", "internal/storeurl"}, nil, "a configuration is checked before anything is opened"},
 	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
 	{"service/rpc", []string{"", "policy", "api/weirv1", "service/engine"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stands on the engine, and knows neither callers nor stores"},
@@ -121,6 +122,8 @@ var rules = []rule{
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},
+	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script"},
+		[]string{"google.golang.org/grpc"}, "what joins the parts knows all of them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
 	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},

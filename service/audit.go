@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/api/weirv1"
+	"github.com/weirgo/weir/service/audit"
+	"github.com/weirgo/weir/service/auth"
+	"github.com/weirgo/weir/service/config"
+)
+
+func openAudit(c *config.Audit) (*audit.Log, error) {
+	if c == nil {
+		return nil, nil
+	}
+	l, err := audit.Open(c.Folder, &audit.Options{Keep: c.Days, HashKey: c.Key()})
+	if err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	return l, nil
+}
+
+// refused writes down who was refused.
+func (s *Service) refused(_ context.Context, r auth.Refusal) {
+	if s.audit == nil {
+		return
+	}
+	_, err := s.audit.Write(audit.Entry{
+		Actor: r.Caller.Name, Role: string(r.Caller.Role), Tenant: r.Caller.Tenant, Remote: r.Remote,
+		Action: "refuse", Target: r.Target, RequestID: weir.NewID(), Result: audit.Refused,
+	})
+	s.auditFailed(err)
+}
+
+func (s *Service) auditFailed(err error) {
+	if err != nil {
+		s.log.Error("the audit could not be written", "error", err)
+	}
+}
+
+// auditReload writes down that the policy of a tenant was replaced, or why not.
+func (s *Service) auditReload(tenant, version string, failed error) {
+	if s.audit == nil {
+		return
+	}
+	e := audit.Entry{Actor: "service", Tenant: tenant, Action: "policy.reload", Target: "policy", PolicyVersion: version, RequestID: weir.NewID(), Result: audit.Done}
+	if failed != nil {
+		e.Result = audit.Failed + failed.Error()
+	}
+	_, err := s.audit.Write(e)
+	s.auditFailed(err)
+}
+
+// auditUnary writes a reset down before it is made, and what came of it. A reset that
+// cannot be written down is refused.
+func (s *Service) auditUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	m, is := message.(*weirv1.ResetRequest)
+	if s.audit == nil || !is {
+		return next(ctx, message)
+	}
+	caller, _ := auth.CallerOf(ctx)
+	e := audit.Entry{
+		Actor: caller.Name, Role: string(caller.Role), Tenant: caller.Tenant, Action: "reset", RequestID: weir.NewID(),
+		Target: "limit:" + m.GetLimit().GetLimitName(),
+	}
+	if p, has := peer.FromContext(ctx); has && p.Addr != nil {
+		e.Remote = p.Addr.String()
+	}
+	if subject := m.GetSubject(); subject != nil {
+		e.Target = s.audit.UserTarget(caller.Tenant, subject.GetIdentifier())
+	}
+	version := ""
+	if engine, err := s.Engine(caller.Tenant); err == nil {
+		version = engine.PolicyVersion()
+	}
+	e.PolicyVersion = version
+	change, err := s.audit.Begin(e)
+	if err != nil {
+		s.auditFailed(err)
+		return nil, status.Error(codes.Unavailable, "the audit cannot be written, so nothing was reset")
+	}
+	response, failed := next(ctx, message)
+	var after json.RawMessage
+	if r, is := response.(*weirv1.ResetResponse); is && failed == nil {
+		after, err = json.Marshal(map[string][]string{"rules": r.GetRuleIds()})
+	}
+	s.auditFailed(errors.Join(err, change.End(nil, after, version, failed)))
+	return response, failed
+}

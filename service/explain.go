@@ -1,0 +1,112 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirgo/weir/policy"
+	"github.com/weirgo/weir/policy/watch"
+	"github.com/weirgo/weir/service/config"
+)
+
+// Explain reads every file that a configuration names, and says in words what a service
+// would do by it. It listens on nothing and asks no server, so a policy on a server is not
+// looked at. opts are those that New would get. An error is what New would return.
+func Explain(ctx context.Context, c *config.Config, opts *Options) (string, error) {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	secure := "without TLS"
+	if _, err := serverTLS(c.TLS); err != nil {
+		return "", err
+	} else if c.TLS != nil {
+		secure = "with TLS"
+	}
+	line("listen", "gRPC %s, HTTP %s, %s; admin %s", c.Listen.GRPC, c.Listen.HTTP, secure, c.Listen.Admin)
+	line("store", "%s", storeWords(c))
+	if !c.URL().InMemory() {
+		line("on_failure", "%s", failureWords(c))
+	}
+	for _, part := range []struct {
+		name string
+		on   bool
+	}{{"breaker", c.Breaker != nil}, {"denycache", c.DenyCache != nil}, {"lease", c.Lease != nil}} {
+		if part.on {
+			line(part.name, "on")
+		}
+	}
+	for _, name := range tenantNames(c) {
+		own, limits := settings(c, name)
+		words, err := policyWords(ctx, c, own.Policy, opts)
+		if err != nil {
+			return "", fmt.Errorf("service: tenant %s: %w", name, err)
+		}
+		line("tenant", "%s: %s; limits by name: %d", name, words, len(limits))
+	}
+	table, err := loadTable(c)
+	if err != nil {
+		return "", err
+	}
+	if table == nil {
+		line("auth", "none: everybody who reaches it may do everything")
+	} else {
+		line("auth", "callers of %s", c.Auth.File)
+	}
+	if c.Audit == nil {
+		line("audit", "none")
+	} else {
+		line("audit", "%s", c.Audit.Folder)
+	}
+	line("shutdown", "drains for %s, then at most %s", c.Shutdown.Drain, c.Shutdown.Timeout)
+	return b.String(), nil
+}
+
+func storeWords(c *config.Config) string {
+	if c.URL().InMemory() {
+		return "memory of this process: other processes count by themselves, and a restart forgets"
+	}
+	timeout := c.Store.Timeout
+	if timeout == 0 {
+		timeout = 100 * time.Millisecond
+	}
+	return fmt.Sprintf("%s, keys begin with %s, a call takes at most %s", c.URL(), c.Store.Prefix, timeout)
+}
+
+func failureWords(c *config.Config) string {
+	switch policy.OnFailure(c.OnFailure) {
+	case policy.FailOpen:
+		return "open: while the server does not answer, requests are admitted and not counted"
+	case policy.FailLocal:
+		return fmt.Sprintf("local: while the server does not answer, each process admits 1/%d of each limit", c.Local.Share)
+	}
+	return "closed: while the server does not answer, requests get an error"
+}
+
+func policyWords(ctx context.Context, c *config.Config, p config.Policy, opts *Options) (string, error) {
+	switch {
+	case p.Key != "":
+		return "policy in the document " + p.Key + " on the server", nil
+	case p.File == "" && opts != nil && opts.Policy != nil:
+		return "the example policy, version " + opts.Policy.Version(), nil
+	case p.File == "":
+		return "a policy without rules, which allows everything", nil
+	}
+	text, _, err := watch.File(p.File).Read(ctx)
+	if err != nil {
+		return "", err
+	}
+	file, err := policy.Parse(text, &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")})
+	var invalid *policy.InvalidError
+	if errors.As(err, &invalid) {
+		invalid.File = p.File
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("policy %s, version %s, %d rules, %d findings of weir policy check",
+		p.File, file.Compiled.Version(), len(file.Policy.Rules), len(file.Lint(nil))), nil
+}

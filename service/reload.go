@@ -1,0 +1,125 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/weirgo/weir/service/config"
+)
+
+// reloadable are the fields that Reload takes over; of tenants it is their limits.
+var reloadable = []string{"limits", "auth", "tenants", "rls", "shutdown"}
+
+// Reload takes over what a new configuration says of limits by name, callers, the files of
+// the fronts and the shutdown. Policies need no Reload: they are watched. A configuration that changes
+// something else, and one with a file that is not valid, is an error, and the one before
+// goes on.
+func (s *Service) Reload(c *config.Config) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	err := s.reload(c)
+	if err != nil {
+		s.badReloads.Add(1)
+		s.log.Error("the configuration was not replaced", "error", err)
+	} else {
+		s.reloads.Add(1)
+		s.log.Info("configuration replaced")
+	}
+	s.auditReload("", "", err)
+	return err
+}
+
+func (s *Service) reload(c *config.Config) error {
+	if c == nil {
+		return errors.New("service: config is nil: must be what config.Load returns")
+	}
+	if changed := needRestart(s.config.Load(), c); len(changed) > 0 {
+		return fmt.Errorf("service: %s changed: needs a restart", strings.Join(changed, ", "))
+	}
+	table, err := loadTable(c)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.fronts { // each keeps what it had where it fails
+		if f.reload != nil {
+			if err := f.reload(c); err != nil {
+				return err
+			}
+		}
+	}
+	if table != nil {
+		if err := s.guard.Swap(table); err != nil {
+			return fmt.Errorf("service: %w", err)
+		}
+	}
+	for name, t := range s.tenants {
+		_, limits := settings(c, name)
+		if err := t.engine.SetLimits(limits); err != nil { // config has checked them
+			return fmt.Errorf("service: tenant %s: %w", name, err)
+		}
+	}
+	s.config.Store(c)
+	return nil
+}
+
+// needRestart returns the fields that changed and are not reloadable.
+func needRestart(before, after *config.Config) (changed []string) {
+	a, b := reflect.ValueOf(*before), reflect.ValueOf(*after)
+	for i := range a.NumField() {
+		name := a.Type().Field(i).Tag.Get("yaml")
+		if name == "" || isReloadable(name) || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			continue
+		}
+		changed = append(changed, name)
+	}
+	if string(before.Secret()) != string(after.Secret()) {
+		changed = append(changed, "secret_file")
+	}
+	if before.Secrets().Password != after.Secrets().Password {
+		changed = append(changed, "store.password_file")
+	}
+	if (before.Auth == nil) != (after.Auth == nil) {
+		changed = append(changed, "auth")
+	}
+	if !sameRLS(before.RLS, after.RLS) {
+		changed = append(changed, "rls")
+	}
+	if !reflect.DeepEqual(withoutLimits(before), withoutLimits(after)) {
+		changed = append(changed, "tenants")
+	}
+	return changed
+}
+
+func isReloadable(name string) bool {
+	for _, r := range reloadable {
+		if r == name {
+			return true
+		}
+	}
+	return false
+}
+
+// sameRLS reports whether two differ in their files alone.
+func sameRLS(a, b *config.RLS) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Charge == b.Charge && a.Shadow == b.Shadow
+}
+
+// ownSettings is a tenant but for its limits.
+type ownSettings struct {
+	Policy            config.Policy
+	Prefix, OnFailure string
+	SelfLimits        config.SelfLimits
+}
+
+func withoutLimits(c *config.Config) map[string]ownSettings {
+	all := map[string]ownSettings{}
+	for name, t := range c.Tenants {
+		all[name] = ownSettings{t.Policy, t.Prefix, t.OnFailure, t.SelfLimits}
+	}
+	return all
+}

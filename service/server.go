@@ -1,0 +1,162 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/weirgo/weir/api/weirv1"
+	"github.com/weirgo/weir/service/auth"
+	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/rpc"
+)
+
+// maxMessage bounds a message of gRPC; REST bounds its bodies the same way.
+const maxMessage = 64 << 10
+
+// ownMethods are what the methods of weir.v1.RateLimiter and of health do.
+var ownMethods = auth.Methods{
+	weirv1.RateLimiter_CheckRateLimit_FullMethodName:    auth.Check,
+	weirv1.RateLimiter_GetRemainingQuota_FullMethodName: auth.Look,
+	weirv1.RateLimiter_ResetLimit_FullMethodName:        auth.Write,
+	weirv1.RateLimiter_Allow_FullMethodName:             auth.Check,
+	weirv1.RateLimiter_AllowN_FullMethodName:            auth.Check,
+	weirv1.RateLimiter_Reset_FullMethodName:             auth.Write,
+	weirv1.RateLimiter_Reserve_FullMethodName:           auth.Check,
+	weirv1.RateLimiter_Settle_FullMethodName:            auth.Check,
+	weirv1.RateLimiter_Cancel_FullMethodName:            auth.Check,
+	healthpb.Health_Check_FullMethodName:                auth.Open,
+	healthpb.Health_List_FullMethodName:                 auth.Open,
+	healthpb.Health_Watch_FullMethodName:                auth.Open,
+}
+
+// listeners are the sockets.
+type listeners struct{ grpc, http, admin net.Listener }
+
+func (l *listeners) open(at config.Listen) error {
+	for _, each := range []struct {
+		name, address string
+		to            *net.Listener
+	}{{"grpc", at.GRPC, &l.grpc}, {"http", at.HTTP, &l.http}, {"admin", at.Admin, &l.admin}} {
+		opened, err := net.Listen("tcp", each.address)
+		if err != nil {
+			return fmt.Errorf("service: listen.%s: %w", each.name, err)
+		}
+		*each.to = opened
+	}
+	return nil
+}
+
+func (l *listeners) close() {
+	for _, each := range []net.Listener{l.grpc, l.http, l.admin} {
+		if each != nil {
+			each.Close() // a server may have closed it
+		}
+	}
+}
+
+// newServers makes the servers of gRPC and HTTP.
+func (s *Service) newServers(c *config.Config) error {
+	secure, err := serverTLS(c.TLS)
+	if err != nil {
+		return err
+	}
+	methods := maps.Clone(ownMethods)
+	public, admin := http.NewServeMux(), http.NewServeMux()
+	for _, mux := range []*http.ServeMux{public, admin} {
+		mux.HandleFunc("GET /healthz", s.healthz)
+		mux.HandleFunc("GET /readyz", s.readyz)
+	}
+	for _, f := range s.fronts {
+		maps.Copy(methods, f.methods)
+		for pattern, handler := range f.routes {
+			public.Handle(pattern, handler)
+		}
+		for pattern, handler := range f.admin {
+			admin.Handle(pattern, handler)
+		}
+	}
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.Unary(methods), s.auditUnary),
+		grpc.ChainStreamInterceptor(s.guard.Stream(methods)),
+	}
+	if secure != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+	}
+	s.grpc = grpc.NewServer(options...)
+	own, err := rpc.New(s.find, &rpc.Options{Skew: s.opts.Skew})
+	if err != nil {
+		return err
+	}
+	own.Register(s.grpc)
+	s.grpcHealth = health.NewServer()
+	healthpb.RegisterHealthServer(s.grpc, s.grpcHealth)
+	for _, f := range s.fronts {
+		if f.register != nil {
+			f.register(s.grpc)
+		}
+	}
+	s.http, s.admin = s.httpServer(public), s.httpServer(admin)
+	s.http.TLSConfig = secure
+	return nil
+}
+
+func (s *Service) httpServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serverTLS is how listeners speak TLS; nil without.
+func serverTLS(t *config.TLS) (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("service: tls: %w", err)
+	}
+	c := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	if t.ClientCAFile != "" {
+		text, err := os.ReadFile(t.ClientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("service: tls.client_ca_file: %w", err)
+		}
+		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+		if !c.ClientCAs.AppendCertsFromPEM(text) {
+			return nil, errors.New("service: tls.client_ca_file: no certificate is in it")
+		}
+	}
+	return c, nil
+}
+
+// recoverUnary answers INTERNAL where a handler panics: one bad call must not end the
+// others.
+func (s *Service) recoverUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("a handler has panicked", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
+			err = status.Error(codes.Internal, "internal error")
+		}
+	}()
+	return next(ctx, message)
+}

@@ -1,0 +1,293 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/api/weirv1"
+	"github.com/weirgo/weir/service/audit"
+)
+
+func TestServesAndStops(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"policy: {file: policy.yaml}\nlimits: {api: 'gcra:5/1h'}\n", "policy.yaml", userPolicy)), nil)
+	ctx := t.Context()
+	if r, err := s.CheckRateLimit(ctx, user("u")); err != nil || !r.Allowed || r.Remaining != 9 || r.RuleId != "user" {
+		t.Errorf("%v, %v", r, err)
+	}
+	if r, err := s.AllowN(ctx, &weirv1.AllowNRequest{LimitName: "api", Key: "k", N: 2}); err != nil || r.Remaining != 3 {
+		t.Errorf("%v, %v", r, err)
+	}
+	eventually(t, "ready", func() bool { code, _ := s.get(t, "/readyz"); return code == http.StatusOK })
+	if code, body := s.get(t, "/healthz"); code != http.StatusOK || body != "ok" {
+		t.Errorf("healthz: %d %q", code, body)
+	}
+	health := healthpb.NewHealthClient(s.conn)
+	for _, name := range healthNames {
+		if r, err := health.Check(ctx, &healthpb.HealthCheckRequest{Service: name}); err != nil || r.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("health of %q: %v, %v", name, r, err)
+		}
+	}
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := s.Run(ctx); err == nil {
+		t.Error("a second Run is no error")
+	}
+}
+
+func TestDrainSaysSoFirst(t *testing.T) {
+	folder := files(t, "weir.yaml", strings.Replace(free, "drain: 0s", "drain: 10s", 1)+"policy: {file: policy.yaml}\n", "policy.yaml", userPolicy)
+	s := run(t, load(t, folder), nil)
+	eventually(t, "ready", func() bool { code, _ := s.get(t, "/readyz"); return code == http.StatusOK })
+	s.stop()
+	eventually(t, "not ready", func() bool {
+		code, body := s.get(t, "/readyz")
+		return code == http.StatusServiceUnavailable && body == "draining"
+	})
+	if r, err := healthpb.NewHealthClient(s.conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || r.Status != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("%v, %v: want NOT_SERVING", r, err)
+	}
+	if r, err := s.CheckRateLimit(t.Context(), user("u")); err != nil || !r.Allowed {
+		t.Errorf("%v, %v: want an answer while it drains", r, err)
+	}
+}
+
+// counter counts decisions.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Observe(_ context.Context, o weir.Observation) {
+	if o.Kind == weir.KindTake {
+		c.n.Add(1)
+	}
+}
+
+// TestStoppingLosesNothing: whatever was decided was answered.
+func TestStoppingLosesNothing(t *testing.T) {
+	decided := &counter{}
+	folder := files(t, "weir.yaml", free+"limits: {api: 'gcra:1000000000/1h'}\n")
+	s := run(t, load(t, folder), &Options{Observer: decided})
+	var answered atomic.Int64
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			for {
+				_, err := s.Allow(context.Background(), &weirv1.AllowRequest{LimitName: "api", Key: fmt.Sprint(i)})
+				if err != nil {
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	eventually(t, "load", func() bool { return answered.Load() > 500 })
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	callers.Wait()
+	if d, a := decided.n.Load(), answered.Load(); d != a {
+		t.Errorf("%d decided, %d answered: want as many", d, a)
+	}
+}
+
+// stuck is an observer that lets nothing go on.
+type stuck struct{ reached, release chan struct{} }
+
+func (s *stuck) Observe(context.Context, weir.Observation) {
+	select {
+	case s.reached <- struct{}{}:
+	default:
+	}
+	<-s.release
+}
+
+func TestStopIsForcedAtTheTimeOut(t *testing.T) {
+	observer := &stuck{make(chan struct{}, 1), make(chan struct{})}
+	defer close(observer.release)
+	folder := files(t, "weir.yaml", strings.Replace(free, "timeout: 20s", "timeout: 50ms", 1)+"limits: {api: 'gcra:1/1h'}\n")
+	s := run(t, load(t, folder), &Options{Observer: observer})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Allow(context.Background(), &weirv1.AllowRequest{LimitName: "api", Key: "k"})
+		failed <- err
+	}()
+	<-observer.reached
+	s.stop()
+	if err := s.wait(t); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := <-failed; status.Code(err) != codes.Unavailable {
+		t.Errorf("%v: want UNAVAILABLE", err)
+	}
+}
+
+func withToken(ctx context.Context, name string, pairs ...string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, append(pairs, "authorization", "Bearer token-"+name)...)
+}
+
+const twoTenants = `
+auth: {file: callers.yaml}
+policy: {file: policy.yaml}
+limits: {api: "gcra:10/1h"}
+tenants:
+  acme: {limits: {api: "gcra:3/1h"}}
+  globex: {policy: {file: globex.yaml}}
+audit: {folder: audit}
+`
+
+func tenants(t *testing.T) (s *running, folder string) {
+	folder = files(t, "weir.yaml", free+twoTenants, "policy.yaml", userPolicy, "globex.yaml", strings.Replace(userPolicy, "10/1h", "100/1h", 1),
+		"callers.yaml", callers("a check acme", "b check globex", "w write acme"))
+	return run(t, load(t, folder), nil), folder
+}
+
+func TestTenantsAreApart(t *testing.T) {
+	s, _ := tenants(t)
+	ctx := t.Context()
+	if _, err := s.CheckRateLimit(ctx, user("u")); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("without a token: %v", err)
+	}
+	reset := &weirv1.ResetRequest{Target: &weirv1.ResetRequest_Subject{Subject: &weirv1.Subject{Identifier: "u", Dimension: weirv1.Dimension_USER, Endpoint: "/"}}}
+	if _, err := s.ResetLimit(withToken(ctx, "a"), reset); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a reset by a caller that checks: %v", err)
+	}
+	ten := int64(10)
+	m := user("u")
+	m.Cost = &ten
+	if r, err := s.CheckRateLimit(withToken(ctx, "a"), m); err != nil || !r.Allowed || r.Limit != 10 || r.Remaining != 0 {
+		t.Errorf("%v, %v", r, err)
+	}
+	// The other tenant has its own policy and its own keys.
+	if r, err := s.CheckRateLimit(withToken(ctx, "b"), user("u")); err != nil || r.Limit != 100 || r.Remaining != 99 {
+		t.Errorf("%v, %v", r, err)
+	}
+	for name, limit := range map[string]int64{"a": 3, "b": 10} {
+		if r, err := s.Allow(withToken(ctx, name), &weirv1.AllowRequest{LimitName: "api", Key: "k"}); err != nil || r.Limit != limit {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	if _, err := s.CheckRateLimit(withToken(ctx, "a", "weir-tenant", "globex"), user("u")); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("another tenant in the metadata: %v", err)
+	}
+}
+
+func TestResetsAreAudited(t *testing.T) {
+	s, _ := tenants(t)
+	reset := &weirv1.ResetRequest{Target: &weirv1.ResetRequest_Subject{Subject: &weirv1.Subject{Identifier: "somebody", Dimension: weirv1.Dimension_USER, Endpoint: "/"}}}
+	if _, err := s.ResetLimit(withToken(t.Context(), "w"), reset); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.audit.Read(audit.Query{Tenant: "acme", Limit: 10})
+	if err != nil || len(page.Entries) != 2 || page.Entries[0].Result != audit.Begun || page.Entries[1].Result != audit.Done {
+		t.Fatalf("%+v, %v: want two lines", page.Entries, err)
+	}
+	e := page.Entries[1]
+	if e.Actor != "w" || e.Action != "reset" || e.Target != s.audit.UserTarget("acme", "somebody") || !strings.Contains(string(e.After), "user") || e.PolicyVersion == "" {
+		t.Errorf("%+v", e)
+	}
+	s.audit.Close()
+	if _, err := s.ResetLimit(withToken(t.Context(), "w"), reset); status.Code(err) != codes.Unavailable {
+		t.Errorf("a reset that cannot be written down: %v: want UNAVAILABLE", err)
+	}
+}
+
+func TestReloadTakesLimitsAndCallers(t *testing.T) {
+	s, folder := tenants(t)
+	again := func(weirYAML, table string) error {
+		other := files(t, "weir.yaml", strings.ReplaceAll(weirYAML, "file: ", "file: "+folder+"/"), "callers.yaml", table)
+		c := load(t, other)
+		if c.Auth != nil {
+			c.Auth.File = other + "/callers.yaml"
+		}
+		c.Audit = s.config.Load().Audit
+		return s.Reload(c)
+	}
+	table := callers("c check acme")
+	if err := again(free+strings.Replace(twoTenants, "gcra:3/1h", "gcra:4/1h", 1), table); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Allow(withToken(t.Context(), "c"), &weirv1.AllowRequest{LimitName: "api", Key: "k"}); err != nil || r.Limit != 4 {
+		t.Errorf("%v, %v: want the new limit for the new caller", r, err)
+	}
+	if _, err := s.Allow(withToken(t.Context(), "a"), &weirv1.AllowRequest{LimitName: "api", Key: "k"}); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("%v: want the caller that is gone to be unknown", err)
+	}
+	for _, c := range []struct{ name, text, table, want string }{
+		{"store", free + twoTenants + "store: {prefix: 'x:'}\n", table, "store"},
+		{"tenants", free + strings.Replace(twoTenants, "globex:", "initech:", 1), table, "tenants"},
+		{"callers", free + twoTenants, "callers: nobody", "callers"},
+		{"callers of an unknown tenant", free + twoTenants, callers("c check initech"), "initech"},
+		{"auth", free + strings.Replace(twoTenants, "auth: {file: callers.yaml}", "", 1), table, "auth"},
+	} {
+		if err := again(c.text, c.table); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v: want an error that names %s", c.name, err, c.want)
+		}
+		if r, err := s.Allow(withToken(t.Context(), "c"), &weirv1.AllowRequest{LimitName: "api", Key: "k"}); err != nil || r.Limit != 4 {
+			t.Errorf("after a bad reload (%s): %v, %v: want the limit from before", c.name, r, err)
+		}
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free)), nil)
+	m := user("u")
+	m.Endpoint = "/" + strings.Repeat("x", maxMessage)
+	if _, err := s.CheckRateLimit(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v: want a message above 64 KiB to be refused", err)
+	}
+}
+
+func TestAPolicyFileIsFollowed(t *testing.T) {
+	folder := files(t, "weir.yaml", free+"policy: {file: policy.yaml, refresh: 20ms}\n", "policy.yaml", userPolicy)
+	s := run(t, load(t, folder), nil)
+	replace(t, folder+"/policy.yaml", strings.Replace(userPolicy, "10/1h", "20/1h", 1))
+	eventually(t, "the new policy", func() bool {
+		r, err := s.CheckRateLimit(t.Context(), user("u"))
+		return err == nil && r.Limit == 20
+	})
+	replace(t, folder+"/policy.yaml", "version: 1\nrules: nonsense\n")
+	eventually(t, "the error", func() bool { return s.badReloads.Load() > 0 })
+	if r, err := s.CheckRateLimit(t.Context(), user("u")); err != nil || r.Limit != 20 {
+		t.Errorf("%v, %v: want the last good policy", r, err)
+	}
+}
+
+func TestExplainReadsEveryFile(t *testing.T) {
+	folder := files(t, "weir.yaml", free+twoTenants, "policy.yaml", userPolicy, "globex.yaml", userPolicy, "callers.yaml", callers("a check acme"))
+	text, err := Explain(t.Context(), load(t, folder), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"memory of this process", "tenant       acme: policy ", "1 rules", "limits by name: 1", "callers of", "audit"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	replace(t, folder+"/globex.yaml", "version: 3")
+	if _, err := Explain(t.Context(), load(t, folder), nil); err == nil || !strings.Contains(err.Error(), "globex") {
+		t.Errorf("%v: want the error of the policy", err)
+	}
+}
+
+func TestAPortThatIsTakenIsAnError(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free)), nil)
+	at, _, _ := s.Addresses()
+	c := load(t, files(t, "weir.yaml", strings.Replace(free, "127.0.0.1:0", at.String(), 1)))
+	start := time.Now()
+	if other, err := New(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "listen.grpc") {
+		t.Errorf("%v, %v: want an error of listen.grpc (after %s)", other, err, time.Since(start))
+	}
+}
