@@ -65,7 +65,7 @@ func TestShortAttackHolds(t *testing.T) {
 func TestFailOversAndMovesUnderLoadHold(t *testing.T) {
 	needServers(t)
 	for _, pair := range pairs {
-		for _, event := range []string{"sentinel", "cluster-failover", "migration"} {
+		for _, event := range []string{"sentinel", "sentinel-replicas", "cluster-failover", "migration"} {
 			t.Run(pair[0]+"/"+event, func(t *testing.T) {
 				t.Parallel()
 				var table strings.Builder

@@ -31,6 +31,7 @@ type task struct {
 	Pause    time.Duration // of a caller between two calls, on average
 	Fill     int           // connections that the application opens before
 	Double   bool          // sends each command twice
+	Replicas int           // that must have what was admitted before it is answered
 	Seed     uint64
 }
 

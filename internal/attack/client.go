@@ -66,7 +66,7 @@ func openGoRedis(t *task) (*clients, error) {
 	if t.Double {
 		client.AddHook(doubleHook{})
 	}
-	s, err := redisstore.New(client, nil)
+	s, err := redisstore.New(client, &redisstore.Options{Replicas: t.Replicas})
 	if err != nil {
 		_ = client.Close()
 		return nil, err
@@ -98,7 +98,7 @@ func openValkeyGo(t *task) (*clients, error) {
 	if t.Double {
 		client = doubleClient{client}
 	}
-	s, err := valkeystore.New(client, nil)
+	s, err := valkeystore.New(client, &valkeystore.Options{Replicas: t.Replicas})
 	if err != nil {
 		client.Close()
 		return nil, err

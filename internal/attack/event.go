@@ -33,7 +33,8 @@ var events = []event{
 	{Name: "split", Lossy: true, Does: "the same, and half of the processes stay with the old primary", run: promotion(true)},
 	{Name: "split-guarded", Lossy: true, Does: "the same with min-replicas-to-write 1", run: promotion(true, "--min-replicas-to-write", "1", "--min-replicas-max-lag", "1")},
 	{Name: "planned", Does: "FAILOVER to a replica, to which the address leads from then on", run: planned},
-	{Name: "sentinel", Lossy: true, Does: "SIGSTOP of a primary that three Sentinels watch", run: sentinels},
+	{Name: "sentinel", Lossy: true, Does: "SIGSTOP of a primary that three Sentinels watch", run: sentinels(1)},
+	{Name: "sentinel-replicas", Lossy: true, Does: "the same with two replicas, one of which must have what is admitted (Options.Replicas 1)", setUp: oneReplica, run: sentinels(2)},
 	{Name: "cluster-failover", Lossy: true, Does: "SIGSTOP of a primary of a cluster, which has a replica", setUp: oneNode, run: clusterFailOver},
 	{Name: "migration", Does: "hash slots move between three nodes of a cluster, one after the other", setUp: slower, run: migration},
 	{Name: "frozen-node", Does: "SIGSTOP of one of three nodes of a cluster: calls for keys of the others", setUp: oneProcess(6*time.Second, 300), run: frozenNode},
@@ -43,6 +44,8 @@ var events = []event{
 // restarts makes the time long enough for go-redis, which asks only once a second
 // whether a server that refused its connections is back.
 func restarts(s *scene) { s.seconds = max(s.seconds, 4*time.Second) }
+
+func oneReplica(s *scene) { s.replicas = 1 }
 
 func slower(s *scene) { s.pause = clusterPause }
 

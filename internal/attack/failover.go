@@ -55,37 +55,53 @@ func planned(s *scene) account {
 // few is how many decisions each process has at least before a fail-over, and after it.
 const few = 20
 
-// sentinels freezes a primary that three Sentinels watch. Nothing reaches the replica
-// from then on, so what it has received is read before the Sentinels may promote it. The
-// old primary goes on when the callers and the Sentinels have ended, and then shows what
-// is lost.
-func sentinels(s *scene) account {
-	primary := s.server()
-	replica := servertest.StartReplica(s.tb, primary, nil)
-	watching := servertest.StartSentinels(s.tb, 3, primary, 1, time.Hour)
-	s.start(sentinel, watching.Addrs())
-	s.tell(start)
-	s.awaitDecisions(few)
-	s.wait(0.25)
-	primary.Freeze()
-	replica.AwaitReceived()
-	received := s.ledger.read(replica)
-	watching.SetDownAfter(time.Second)
-	begin := time.Now()
-	replica.AwaitPrimary()
-	promoted := time.Since(begin)
-	s.tell(mark)
-	resumed := s.awaitDecisions(1)
-	s.awaitDecisions(few)
-	s.wait(0.25)
-	s.stop()
-	watching.Stop()
-	primary.Thaw()
-	primary.AwaitPrimary() // else its data are gone; a Sentinel may have closed connections
-	return account{
-		held: s.ledger.read(replica),
-		lost: minus(s.ledger.read(primary), received),
-		note: failOverNote(promoted, resumed),
+// sentinels freezes a primary that three Sentinels watch. Nothing reaches its replicas
+// from then on, so what they have received is read before the Sentinels may promote one.
+// The old primary goes on when the callers and the Sentinels have ended, and then shows
+// what is lost. Where callers wait for a replica, nothing that was acked may be.
+func sentinels(n int) func(s *scene) account {
+	return func(s *scene) account {
+		primary := s.server()
+		replicas := make([]*servertest.Server, n)
+		for i := range replicas {
+			replicas[i] = servertest.StartReplica(s.tb, primary, nil)
+		}
+		watching := servertest.StartSentinels(s.tb, 3, primary, n, time.Hour)
+		s.start(sentinel, watching.Addrs())
+		s.tell(start)
+		s.awaitDecisions(few)
+		s.wait(0.25)
+		primary.Freeze()
+		received := map[*servertest.Server][]int64{}
+		for _, replica := range replicas {
+			replica.AwaitReceived()
+			received[replica] = s.ledger.read(replica)
+		}
+		s.tell(mark)
+		watching.SetDownAfter(time.Second)
+		begin := time.Now()
+		next := servertest.AwaitPromoted(s.tb, replicas)
+		promoted := time.Since(begin)
+		resumed := s.awaitDecisions(1)
+		s.awaitDecisions(few)
+		s.wait(0.25)
+		s.stop()
+		watching.Stop()
+		primary.Thaw()
+		primary.AwaitPrimary() // else its data are gone; a Sentinel may have closed connections
+		a := account{
+			held: s.ledger.read(next),
+			lost: minus(s.ledger.read(primary), received[next]),
+			note: failOverNote(promoted, resumed),
+		}
+		if s.replicas > 0 {
+			for i, t := range s.report.Phases[0].Keys {
+				if t.Acked > received[next][i] {
+					a.broken = fmt.Errorf("acked ≤ received, with a replica that was waited for: %d ≤ %d", t.Acked, received[next][i])
+				}
+			}
+		}
+		return a
 	}
 }
 

@@ -28,6 +28,7 @@ type scene struct {
 	keys      int
 	pause     time.Duration // of a caller between two calls, on average
 	fill      int           // connections that the application opens
+	replicas  int           // that must have what was admitted before it is answered
 
 	running []*process
 	report  report
@@ -42,7 +43,7 @@ func (s *scene) start(topology string, addrs ...[]string) {
 	for i := range s.processes {
 		p, err := startProcess(ctx, &task{
 			Library: s.library, Topology: topology, Addrs: addrs[i%len(addrs)], Keys: s.ledger.keys,
-			Callers: s.callers, Pause: s.pause, Fill: s.fill, Double: s.options.Double, Seed: uint64(i),
+			Callers: s.callers, Pause: s.pause, Fill: s.fill, Double: s.options.Double, Replicas: s.replicas, Seed: uint64(i),
 		})
 		if err != nil {
 			s.tb.Fatalf("attack: %v", err)

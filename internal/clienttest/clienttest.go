@@ -75,6 +75,8 @@ func Run(t *testing.T, lib *Library) {
 		{"replica loses its primary", replicaLosesItsPrimary},
 		{"cluster", clusterFindsItsKeys},
 		{"store decides", storeDecides},
+		{"errors follow the table", errorsFollowTheTable},
+		{"decisions wait for replicas", decisionsWaitForReplicas},
 		{"lost reply is charged once", lostReplyIsChargedOnce},
 		{"document is written and read", documentIsWrittenAndRead},
 		{"document loses no writer", documentLosesNoWriter},

@@ -73,6 +73,11 @@ func (c *Cluster) AddReplica(node *Server) *Server {
 	id, _ := node.Do("CLUSTER", "MYID").(string)
 	s.Do("CLUSTER", "REPLICATE", id)
 	s.await("a replica with its data", func() bool { return s.info("replication", "master_link_status:up") })
+	// Until the replica has said so a primary sends it nothing of what it writes.
+	node.await("a primary whose replica is online", func() bool {
+		info, _ := node.Do("INFO", "replication").(string)
+		return strings.Contains(info, fmt.Sprintf("port=%d,state=online", s.port()))
+	})
 	for _, one := range c.all() {
 		one.await("a node that knows the replica", func() bool {
 			known, _ := one.Do("CLUSTER", "REPLICAS", id).([]any)

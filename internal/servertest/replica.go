@@ -67,6 +67,21 @@ func (s *Server) AwaitPrimary() {
 	})
 }
 
+// AwaitPromoted waits until one of several replicas is a primary, and returns it.
+func AwaitPromoted(tb testing.TB, replicas []*Server) (promoted *Server) {
+	tb.Helper()
+	Await(tb, "a replica is promoted", func() bool {
+		for _, s := range replicas {
+			info, err := s.Try("INFO", "replication")
+			if err == nil && hasLine(info, "role:master") {
+				promoted = s
+			}
+		}
+		return promoted != nil
+	})
+	return promoted
+}
+
 // info reports whether a section of INFO has a line.
 func (s *Server) info(section, line string) bool {
 	s.tb.Helper()

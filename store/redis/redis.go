@@ -67,6 +67,9 @@ func New(c redis.UniversalClient, opts *Options) (*Store, error) {
 	if _, is := c.(*redis.AutoPipeliner); is {
 		return nil, refuse("a *redis.AutoPipeliner", "the client that it was made from")
 	}
+	if opts != nil && opts.Replicas > 0 && !knowsNodes(c) {
+		return nil, refuse(fmt.Sprintf("a %T with Options.Replicas", c), "a *redis.Client, *redis.ClusterClient or *redis.Ring")
+	}
 	return script.New(newClient(c), opts)
 }
 

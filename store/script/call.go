@@ -48,9 +48,13 @@ func (c *call) run(withdrawn chan struct{}) {
 		c.forget()
 		return
 	}
+	short, err := cutReplicaError(err)
 	ops := 0
 	for _, g := range c.Groups {
 		ops += len(g.Value.ops)
+		if short != nil {
+			g.Value.short = explain(c.dispatcher.verb(), short, true)
+		}
 	}
 	c.dispatcher.store.counters.called(len(c.Groups), ops)
 	c.answered = panicked == nil && (err == nil || isReply(err))

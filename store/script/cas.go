@@ -290,6 +290,9 @@ func (c *comparison) swap(ctx context.Context) (done bool, err error) {
 		args = append(args, "string", c.texts[len(c.ops)], "="+c.id.record(c.at, c.ops), strconv.FormatInt(ttl.Milliseconds(), 10))
 	}
 	reply, err := c.store.evalFor(ctx, swapProgram, &Command{Args: args})
+	if short, rest := cutReplicaError(err); short != nil && reply == "0" {
+		err = rest // nothing was written
+	}
 	if err != nil {
 		return false, explain("apply", err, true)
 	}

@@ -43,15 +43,20 @@ var writeRefusals = map[string]bool{"READONLY": true, "OOM": true, "NOREPLICAS":
 func explain(verb string, err error, writes bool) error {
 	var own notSent
 	var reply *ServerError
+	var short *ReplicaError
 	switch {
 	case err == nil:
 		return nil
+	case writes && errors.As(err, &short):
+		return fmt.Errorf("script: %s: %w", verb, err)
 	case errors.As(err, &own):
 		return own.error
 	case errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("script: %s: %w", verb, err)
 	case errors.As(err, &reply) && reply.Code() == "CROSSSLOT":
 		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrCrossNode, err)
+	case errors.As(err, &short): // of a check, which is of no use without
+		return fmt.Errorf("script: %s: %w: %s", verb, store.ErrUnavailable, short)
 	case !writes, errors.As(err, &reply) && refusals[reply.Code()]:
 		return fmt.Errorf("script: %s: %w: %w", verb, store.ErrUnavailable, err)
 	}

@@ -51,6 +51,9 @@ func (s *Store) onceWithin(ctx context.Context, o store.Once, ops []store.Op) (a
 		return s.compare(ctx, ops, true, id)
 	}
 	reply, err := s.sendOnce(ctx, p, id)
+	if short, rest := cutReplicaError(err); short != nil {
+		p.short, err = err, rest
+	}
 	if err == nil {
 		err = p.decodeOnce(reply)
 	}

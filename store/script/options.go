@@ -42,6 +42,18 @@ type Options struct {
 	// ends. 0 is three seconds, below 0 is refused. The library's own time-outs
 	// hold as well.
 	Timeout time.Duration
+
+	// Replicas is how many replicas must have what an Apply or a Reset has written before
+	// it is answered: the server is asked to WAIT for them, in the same round trip. Where
+	// fewer have it in time, the error is a *ReplicaError, which matches
+	// store.ErrOutcomeUnknown. 0 is none, 100 is the most. The client must be a
+	// Replicator. In a cluster a call that meets a slot on its way to another node is
+	// store.ErrUnavailable.
+	Replicas int
+
+	// ReplicaTimeout bounds the wait for replicas. 0 is 50 ms, and less than 1 ms or more
+	// than Timeout is refused.
+	ReplicaTimeout time.Duration
 }
 
 const (
@@ -52,6 +64,9 @@ const (
 	defaultInFlight = 2
 	maxInFlight     = 100
 	defaultTimeout  = 3 * time.Second
+
+	maxReplicas           = 100
+	defaultReplicaTimeout = 50 * time.Millisecond
 )
 
 // withDefaults returns the options to use, or an error that names a field.
@@ -86,6 +101,14 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if all.Timeout == 0 {
 		all.Timeout = defaultTimeout
+	}
+	if all.Replicas < 0 || all.Replicas > maxReplicas {
+		return all, refuse("Replicas", strconv.Itoa(all.Replicas), fmt.Sprintf("0 to %d", maxReplicas))
+	}
+	if all.ReplicaTimeout == 0 {
+		all.ReplicaTimeout = min(defaultReplicaTimeout, all.Timeout)
+	} else if all.ReplicaTimeout < time.Millisecond || all.ReplicaTimeout > all.Timeout {
+		return all, refuse("ReplicaTimeout", all.ReplicaTimeout.String(), "0, or 1ms to Options.Timeout")
 	}
 	return all, nil
 }

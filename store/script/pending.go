@@ -36,6 +36,7 @@ type pending struct {
 	committed bool
 	err       error
 	refusal   error // of the call, where what comes is the reply of a look instead
+	short     error // of the call, where too few replicas have what it has written
 	panicked  *recovered
 }
 
@@ -126,7 +127,7 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.tag, p.node, p.call, p.next, p.err, p.refusal = nil, "", "", nil, nil, nil, nil
+	p.ctx, p.tag, p.node, p.call, p.next, p.err, p.refusal, p.short = nil, "", "", nil, nil, nil, nil, nil
 	p.dispatcher.pendings.Put(p)
 }
 
@@ -161,6 +162,9 @@ func (p *pending) await() error {
 
 // answer hands the caller its answer.
 func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
+	if err == nil && p.missesReplicas(committed) {
+		at, committed, err = 0, false, p.short
+	}
 	p.at, p.committed, p.err = at, committed, err
 	p.answered <- struct{}{}
 }

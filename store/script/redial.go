@@ -31,7 +31,11 @@ func (s *Store) do(ctx context.Context, c *Command) (reply string, err error) {
 		return "", notSent{context.Canceled} // nobody waits
 	}
 	s.counters.commands.Add(1)
-	reply, err = s.client.Do(ctx, c)
+	if s.waits(c) {
+		reply, err = s.doAndWait(ctx, c)
+	} else {
+		reply, err = s.client.Do(ctx, c)
+	}
 	if err != nil && s.redialer.begin(err) && s.begin() {
 		go func() {
 			defer s.calls.Done()

@@ -21,6 +21,9 @@ type Stats struct {
 	// that were sent again with the whole script. A server loses its scripts when it is
 	// restarted, and with SCRIPT FLUSH.
 	ScriptMisses int64
+	// Unreplicated is the number of commands after which fewer replicas than
+	// Options.Replicas were known to have what was written.
+	Unreplicated int64
 
 	// InFlight is the number of calls that have no answer yet. Abandoned is the number of
 	// further ones for which nobody waits any more. Waiting is the number of Applies and
@@ -47,7 +50,7 @@ type Errors struct {
 
 // counters are the counts of Stats that events change.
 type counters struct {
-	calls, groups, ops, commands, scriptMisses atomic.Int64
+	calls, groups, ops, commands, scriptMisses, unreplicated atomic.Int64
 
 	invalid, crossNode, closed, unknown, unavailable, contention, corrupt, context, other atomic.Int64
 }
@@ -58,7 +61,7 @@ func (s *Store) Stats() Stats {
 	c := &s.counters
 	stats := Stats{
 		Calls: c.calls.Load(), Groups: c.groups.Load(), Ops: c.ops.Load(),
-		Commands: c.commands.Load(), ScriptMisses: c.scriptMisses.Load(),
+		Commands: c.commands.Load(), ScriptMisses: c.scriptMisses.Load(), Unreplicated: c.unreplicated.Load(),
 		Errors: Errors{
 			Invalid: c.invalid.Load(), CrossNode: c.crossNode.Load(), Closed: c.closed.Load(),
 			OutcomeUnknown: c.unknown.Load(), Unavailable: c.unavailable.Load(), Contention: c.contention.Load(),

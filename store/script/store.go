@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,10 @@ import (
 // The clock is that of the server, unless Options.Clock is set.
 type Store struct {
 	client     Client
-	sharded    bool    // keys lie on several servers
-	locator    Locator // nil where they cannot be told apart
-	asks       bool    // the client calls Command.Send
+	sharded    bool       // keys lie on several servers
+	locator    Locator    // nil where they cannot be told apart
+	asks       bool       // the client calls Command.Send
+	replicator Replicator // nil where replicas are not waited for
 	redialer   redialer
 	closer     idleCloser
 	opts       Options
@@ -61,6 +63,12 @@ func New(c Client, opts *Options) (*Store, error) {
 	}
 	if sender, is := c.(Sender); is {
 		s.asks = sender.CallsSend()
+	}
+	if all.Replicas > 0 {
+		var is bool
+		if s.replicator, is = c.(Replicator); !is {
+			return nil, refuse("Replicas", strconv.Itoa(all.Replicas), "0 with a client that is no Replicator")
+		}
 	}
 	s.redialer.client, _ = c.(Redialer)
 	s.closer.client, _ = c.(IdleCloser)

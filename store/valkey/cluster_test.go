@@ -22,7 +22,7 @@ func TestSlotIsThatOfTheFirstKey(t *testing.T) {
 			clienttest.Words("GET", "{t}1"), clienttest.Words("DEL", "{t}1", "{t}2"), clienttest.Eval("return 1", "{t}1", "{t}2"),
 			{Args: []string{"EVALSHA", "sha", "1", "key", "argument"}, Key: 3},
 		} {
-			got, want := c.build(cmd), raw.B().Get().Key(cmd.Args[cmd.Key]).Build()
+			got, want := c.build(cmd, false), raw.B().Get().Key(cmd.Args[cmd.Key]).Build()
 			if got.Slot() != want.Slot() {
 				t.Errorf("%s: slot %d, want %d", cmd.Args, got.Slot(), want.Slot())
 			}

@@ -128,9 +128,9 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 // told of, such as one that is gone by now; in a list of commands it goes to a primary.
 func (c *client) ask(w *watch, sent *script.Command) valkey.ValkeyResult {
 	if c.cluster && sent.Key == 0 {
-		return c.valkey.DoMulti(w, c.build(sent))[0]
+		return c.valkey.DoMulti(w, c.build(sent, false))[0]
 	}
-	return c.valkey.Do(w, c.build(sent))
+	return c.valkey.Do(w, c.build(sent, false))
 }
 
 // build makes the command for valkey-go, which repeats none that is not marked as
@@ -139,14 +139,14 @@ func (c *client) ask(w *watch, sent *script.Command) valkey.ValkeyResult {
 // Only a cluster is told the key. A client for one server spreads commands with a
 // key over connections at random, and those without go over the first: where all
 // of ours go there, it is known which one leads to the wrong server; see Redial.
-func (c *client) build(sent *script.Command) valkey.Completed {
+func (c *client) build(sent *script.Command, blocks bool) valkey.Completed {
 	command := c.valkey.B().Arbitrary(sent.Args[0])
 	if c.cluster && sent.Key > 0 { // all keys lie in the slot of the first
 		command = command.Args(sent.Args[1:sent.Key]...).Keys(sent.Args[sent.Key]).Args(sent.Args[sent.Key+1:]...)
 	} else {
 		command = command.Args(sent.Args[1:]...)
 	}
-	if c.distrusts() {
+	if blocks || c.distrusts() {
 		return command.Blocking()
 	}
 	return command.Build()

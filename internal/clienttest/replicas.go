@@ -1,0 +1,147 @@
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/script"
+)
+
+// decisionsWaitForReplicas: with Options.Replicas what was admitted is on a replica when
+// it is answered, or the error says that it is not known. What changed nothing needs none.
+func decisionsWaitForReplicas(t *testing.T, lib *Library) {
+	servertest.Each(t, nil, func(t *testing.T, primary *servertest.Server) {
+		replica := servertest.StartReplica(t, primary, nil)
+		for _, mode := range lib.Few {
+			opened := lib.Open(t, At{Addr: primary.Addr(), Mode: mode})
+			s := open(t, opened, &script.Options{Prefix: mode + ":", Replicas: 1, ReplicaTimeout: 3 * time.Second})
+			count := func() any { return len(replica.Do("KEYS", mode+":*").([]any)) }
+			keys := 0
+			for _, ops := range waitingOps() {
+				if _, committed, err := s.Apply(context.Background(), ops); err != nil || !committed {
+					t.Fatalf("%s: %v, %v", mode, committed, err)
+				}
+				if keys += len(ops); count() != keys {
+					t.Fatalf("%s: answered with %v keys on the replica, want %d", mode, count(), keys)
+				}
+			}
+			if _, err := s.Check(context.Background()); err != nil {
+				t.Errorf("%s: check: %v", mode, err)
+			}
+			if got := s.Stats().Unreplicated; got != 0 {
+				t.Errorf("%s: %d commands are unreplicated", mode, got)
+			}
+		}
+
+		// From here on the replica acknowledges nothing.
+		replica.Freeze()
+		defer replica.Thaw()
+		opened := lib.Open(t, At{Addr: primary.Addr(), Mode: lib.Modes[0]})
+		s := open(t, opened, &script.Options{Prefix: "frozen:", Replicas: 1, ReplicaTimeout: 20 * time.Millisecond})
+		for i, ops := range waitingOps() {
+			_, committed, err := s.Apply(context.Background(), ops)
+			wantUnreplicated(t, fmt.Sprint("apply ", i), err, 0)
+			if committed {
+				t.Errorf("apply %d: committed", i)
+			}
+			if _, err := s.Peek(context.Background(), ops); err != nil || ops[0].Outcome.Remaining != 8 {
+				t.Errorf("apply %d: a look after it: %v, %+v", i, err, ops[0].Outcome)
+			}
+		}
+		// A denial and a step that takes nothing are answered.
+		full := take()
+		full[0].Request.Cost = 11
+		if _, committed, err := s.Apply(context.Background(), full); err != nil || committed || full[0].Outcome.Allowed {
+			t.Errorf("a denial: %v, %v", committed, err)
+		}
+		full[0].Request.Cost = 0
+		if _, committed, err := s.Apply(context.Background(), full); err != nil || !committed {
+			t.Errorf("a step of cost 0: %v, %v", committed, err)
+		}
+		wantUnreplicated(t, "reset", s.Reset(context.Background(), []store.Slot{full[0].Slot}), 0)
+		together(t, s)
+		if once := store.FeaturesOf(s).Once; once == nil {
+			t.Error("no IDs")
+		} else {
+			ops := take()
+			ops[0].Key = "once"
+			_, _, err := once(context.Background(), store.Once{ID: "id", TTL: time.Hour}, ops)
+			wantUnreplicated(t, "once", err, 0)
+		}
+		if _, err := s.Check(context.Background()); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) {
+			t.Errorf("check: %v", err)
+		}
+		if got := s.Stats().Unreplicated; got == 0 {
+			t.Error("no command is unreplicated")
+		}
+	})
+}
+
+// waitingOps are steps on every path: one op, several, a log, and an algorithm without Lua.
+func waitingOps() [][]store.Op {
+	op := func(key, spec string) store.Op {
+		a := algorithm.Must(algorithm.ParseSpec(spec))
+		return store.Op{Slot: store.Slot{Key: key, Algorithm: a}, Request: algorithm.Request{Cost: 1}}
+	}
+	plain := op("plain", "gcra:10/1h")
+	plain.Algorithm = withoutLua{plain.Algorithm}
+	return [][]store.Op{
+		{op("one", "gcra:10/1h")}, {op("two", "token-bucket:10/1h"), op("two too", "fixed-window:10/1h")}, {op("log", "sliding-log:10/1h")}, {plain},
+	}
+}
+
+// withoutLua is an algorithm of a kind that no server knows.
+type withoutLua struct{ algorithm.Algorithm }
+
+func (a withoutLua) Spec() algorithm.Spec {
+	spec := a.Algorithm.Spec()
+	spec.Kind = "without-lua/1"
+	return spec
+}
+
+func wantUnreplicated(t *testing.T, what string, err error, acknowledged int) {
+	t.Helper()
+	var short *script.ReplicaError
+	if !errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrUnavailable) || !errors.As(err, &short) {
+		t.Errorf("%s: %v; want a ReplicaError, outcome unknown", what, err)
+	} else if short.Wanted != 1 || short.Acknowledged != acknowledged || short.Err != nil {
+		t.Errorf("%s: %+v", what, short)
+	}
+}
+
+// together lets concurrent callers of one key share calls: who is admitted is not
+// answered, who is denied is.
+func together(t *testing.T, s *script.Store) {
+	t.Helper()
+	var callers sync.WaitGroup
+	var mu sync.Mutex
+	admitted, denied := 0, 0
+	for range 30 {
+		callers.Go(func() {
+			ops := take()
+			ops[0].Key = "together"
+			_, committed, err := s.Apply(context.Background(), ops)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && !committed:
+				denied++
+			case errors.Is(err, store.ErrOutcomeUnknown):
+				admitted++
+			default:
+				t.Errorf("together: %v, %v", committed, err)
+			}
+		})
+	}
+	callers.Wait()
+	if admitted != 10 || denied != 20 {
+		t.Errorf("together: %d were charged and not answered, and %d denied; want 10 and 20", admitted, denied)
+	}
+}
