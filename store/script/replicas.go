@@ -56,7 +56,11 @@ func (s *Store) doAndWait(ctx context.Context, c *Command) (reply string, err er
 }
 
 // cutReplicaError takes a ReplicaError off an error: nil and the error where it is none.
-func cutReplicaError(err error) (short *ReplicaError, rest error) {
+func cutReplicaError(err error) (*ReplicaError, error) {
+	if err == nil {
+		return nil, nil // without the allocation of what follows
+	}
+	var short *ReplicaError
 	if errors.As(err, &short) {
 		return short, nil
 	}
