@@ -71,6 +71,7 @@ type Collector struct {
 	adjusted   *prometheus.CounterVec
 	storeCalls *prometheus.HistogramVec
 	rules      *ruleMetrics
+	program    programMetrics
 
 	mu      sync.Mutex                              // for new kinds and sources
 	kinds   atomic.Pointer[map[string]*kindMetrics] // replaced as a whole
@@ -110,6 +111,7 @@ func New(opts *Options) (*Collector, error) {
 	c.storeCalls = prometheus.NewHistogramVec(c.histogram("store_call_seconds",
 		"How long a call of a store took that Collector.Wrap measures."), []string{"store", "op"})
 	c.rules = newRuleMetrics(c.options)
+	c.program = newProgramMetrics(c)
 	c.kinds.Store(&map[string]*kindMetrics{})
 	return c, nil
 }
@@ -128,7 +130,7 @@ func (c *Collector) histogram(name, help string) prometheus.HistogramOpts {
 }
 
 func (c *Collector) parts() []prometheus.Collector {
-	return []prometheus.Collector{c.requests, c.latency, c.degraded, c.adjusted, c.storeCalls, c.rules}
+	return append(c.program.parts(), c.requests, c.latency, c.degraded, c.adjusted, c.storeCalls, c.rules)
 }
 
 // Describe implements prometheus.Collector.

@@ -2,7 +2,9 @@ package promobserver
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
@@ -49,6 +51,10 @@ func withEverything(t testing.TB) *Collector {
 		return 0, false, store.ErrUnavailable
 	}})
 	weir.Must(limiterOn(t, down, c, "gcra:1/1s", weir.Options{OnFailure: weir.FailOpen}).Allow(t.Context(), "k"))
+	c.ObserveReload(nil)
+	c.ObserveReload(errors.New("no policy"))
+	c.ObserveClockSkew(-time.Second)
+	c.ObserveSelfLimited("check")
 	return c
 }
 
@@ -58,7 +64,7 @@ func TestSourcesShowTheirCounts(t *testing.T) {
 	for name, want := range map[string]float64{
 		"rate_limiter_keys": 1, "rate_limiter_store_decisions_total": 8, "rate_limiter_store_operations_total": 9,
 		"rate_limiter_store_commands_total": 3, "rate_limiter_breaker_state": 0, "rate_limiter_denycache_misses_total": 2,
-		"rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
+		"rate_limiter_self_limited_total": 1, "rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
 	} {
 		f := got[name]
 		if f == nil || len(f.Metric) != 1 {
@@ -87,4 +93,3 @@ func TestAddedAgainASourceTakesItsPlace(t *testing.T) {
 		t.Errorf("%v", f)
 	}
 }
-

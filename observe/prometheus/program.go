@@ -1,0 +1,58 @@
+package promobserver
+
+import (
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// programMetrics are of the program around the limits.
+type programMetrics struct {
+	reloads    *prometheus.CounterVec
+	reloadedAt prometheus.Gauge
+	skew       prometheus.Histogram
+	selfLimits *prometheus.CounterVec
+}
+
+func newProgramMetrics(c *Collector) programMetrics {
+	skew := c.histogram("clock_skew_seconds", "How far clocks of callers were from that of this process.")
+	skew.Buckets = []float64{1e-3, 10e-3, 100e-3, 1, 10, 60, 600, 3600}
+	m := programMetrics{
+		reloads: prometheus.NewCounterVec(counter("config_reload_total", "How often a policy or a configuration was read again, and whether it was good."), []string{"result"}),
+		reloadedAt: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "config_last_success_timestamp_seconds",
+			Help: "When a policy or a configuration was last read and good, in Unix seconds."}),
+		skew:       prometheus.NewHistogram(skew),
+		selfLimits: prometheus.NewCounterVec(counter("self_limited_total", "Calls that the limits of the service itself denied."), []string{"api"}),
+	}
+	m.reloads.WithLabelValues("success") // there from the start: an alert sees the first failure
+	m.reloads.WithLabelValues("failure")
+	return m
+}
+
+func (m *programMetrics) parts() []prometheus.Collector {
+	return []prometheus.Collector{m.reloads, m.reloadedAt, m.skew, m.selfLimits}
+}
+
+// ObserveReload counts that a policy or a configuration was read again; err is nil where it
+// was good and is used now.
+func (c *Collector) ObserveReload(err error) {
+	if err != nil {
+		c.program.reloads.WithLabelValues("failure").Inc()
+		return
+	}
+	c.program.reloads.WithLabelValues("success").Inc()
+	c.program.reloadedAt.SetToCurrentTime()
+}
+
+// ObserveClockSkew notes how far the clock of a caller was from that of this process, in
+// either direction.
+func (c *Collector) ObserveClockSkew(d time.Duration) {
+	c.program.skew.Observe(math.Abs(d.Seconds()))
+}
+
+// ObserveSelfLimited counts a call that a limit of the service itself denied. api names what was called:
+// a word of the program, such as "check" or "write".
+func (c *Collector) ObserveSelfLimited(api string) {
+	c.program.selfLimits.WithLabelValues(api).Inc()
+}
