@@ -113,7 +113,7 @@ func copyMany(t *testing.T, server *servertest.Server, name, value string) (byte
 	return (usedMemory(t, server) - used) / copies
 }
 
-func usedMemory(t *testing.T, server *servertest.Server) float64 {
+func usedMemory(t testing.TB, server *servertest.Server) float64 {
 	t.Helper()
 	info, _ := server.Do("INFO", "memory").(string)
 	_, after, _ := strings.Cut(info, "used_memory:")

@@ -41,12 +41,18 @@ func spent(tb testing.TB, server *servertest.Server) (u usage) {
 			u.server += number(tb, value)
 		}
 	}
+	u.client = ownTime(tb)
+	return u
+}
+
+// ownTime returns the time of processors that this process has used, in seconds.
+func ownTime(tb testing.TB) float64 {
+	tb.Helper()
 	var own syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
 		tb.Fatal(err)
 	}
-	u.client = float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9
-	return u
+	return float64(own.Utime.Nano()+own.Stime.Nano()) / 1e9
 }
 
 func number(tb testing.TB, text string) float64 {
