@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/benbjohnson/clock v1.3.5
 	github.com/creack/pty v1.1.24
+	github.com/goccy/go-yaml v1.19.2
 	github.com/weirgo/weir v0.0.0
 	github.com/weirgo/weir/service v0.0.0
 	golang.org/x/image v0.30.0
@@ -16,7 +17,6 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
-	github.com/goccy/go-yaml v1.19.2 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/valkey-io/valkey-go v1.0.79 // indirect
 	github.com/weirgo/weir/api v0.0.0 // indirect
