@@ -260,7 +260,7 @@ func (m *Middleware) Admit(w http.ResponseWriter, r *http.Request) (end func(*Ou
 	m.decide(r, c)
 	m.headers.Write(w.Header(), &c.v)
 	if !c.v.Allowed {
-		m.answer(w, r, c.v.clone())
+		answer(m.denied, w, r, c.v.clone())
 	}
 	return m.end(r, c), c.v.Allowed
 }
@@ -292,15 +292,15 @@ func (m *Middleware) decide(r *http.Request, c *call) {
 	}
 }
 
-// answer has Denied write one answer, and writes the status where it does not.
-func (m *Middleware) answer(w http.ResponseWriter, r *http.Request, v *Verdict) {
+// answer has denied write one answer, and writes the status where it does not.
+func answer(denied func(http.ResponseWriter, *http.Request, *Verdict), w http.ResponseWriter, r *http.Request, v *Verdict) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store") // RFC 6585: a 429 must not be stored
 	for _, ofAnother := range [...]string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified"} {
 		h.Del(ofAnother)
 	}
 	once := &onceWriter{ResponseWriter: w, status: v.Status()}
-	m.denied(once, r, v)
+	denied(once, r, v)
 	once.finish()
 }
 

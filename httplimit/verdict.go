@@ -35,6 +35,7 @@ type Verdict struct {
 	// weir.FailClosed; else nil.
 	Err error
 
+	overload  bool              // InFlightOptions.Status is 503
 	policy    string            // RateLimit-Policy of all Limits, where it was made before
 	standings []policy.Standing // of Limits, where a policy has decided
 }
@@ -65,7 +66,8 @@ var errCost = errors.New("httplimit: a Cost function returned a number below 0")
 //   - 200 OK where the request is allowed; the handler says what it really is.
 //   - 429 Too Many Requests where a limit has refused it, also where no wait helps.
 //   - 403 Forbidden where it was Blocked.
-//   - 503 Service Unavailable where there is no decision.
+//   - 503 Service Unavailable where there is no decision, and where InFlightOptions.Status
+//     says so.
 //   - 500 Internal Server Error where a Cost function returned a number below 0.
 func (v *Verdict) Status() int {
 	switch {
@@ -77,6 +79,8 @@ func (v *Verdict) Status() int {
 		return http.StatusServiceUnavailable
 	case v.Blocked != "":
 		return http.StatusForbidden
+	case v.overload:
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusTooManyRequests
 }

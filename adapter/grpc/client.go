@@ -39,6 +39,11 @@ func wait(ctx context.Context, l *weir.Limiter, key string) error {
 	if err == nil {
 		return nil
 	}
+	return callErrorOf(err)
+}
+
+// callErrorOf is the error of a call that did not get its turn.
+func callErrorOf(err error) error {
 	code := codes.Unavailable
 	switch {
 	case weir.IsFailure(err): // also where the time-out of the store has ended

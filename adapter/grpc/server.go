@@ -24,6 +24,18 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// Middleware is what calls are asked of: a *httplimit.Middleware, or a *httplimit.InFlight,
+// of which a call holds its units until its handler has returned.
+type Middleware interface {
+	Decide(r *http.Request) (v *httplimit.Verdict, end func(*httplimit.Outcome))
+	Headers() httplimit.Headers
+}
+
+var (
+	_ Middleware = (*httplimit.Middleware)(nil)
+	_ Middleware = (*httplimit.InFlight)(nil)
+)
+
 // UnaryServer returns an interceptor that asks m about each call. A call that is not
 // allowed gets the error of Status, and does not reach the handler; the errors of the
 // handler are returned as they are. A call that is allowed has RateLimit and
@@ -33,7 +45,7 @@ import (
 //
 // Options.Settle of m gets the error of the handler, the HTTP status that its code stands
 // for, and the reply.
-func UnaryServer(m *httplimit.Middleware) grpc.UnaryServerInterceptor {
+func UnaryServer(m Middleware) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (reply any, err error) {
 		v, end := m.Decide(requestOf(ctx, info.FullMethod, request))
 		header, trailer := metadataOf(m, v)
@@ -53,8 +65,9 @@ func UnaryServer(m *httplimit.Middleware) grpc.UnaryServerInterceptor {
 }
 
 // StreamServer returns an interceptor that asks m about each stream when it begins, as
-// UnaryServer does. Its messages are not counted; see StreamMessages.
-func StreamServer(m *httplimit.Middleware) grpc.StreamServerInterceptor {
+// UnaryServer does. Its messages are not counted; see StreamMessages. The units of a
+// *httplimit.InFlight are held until the stream has ended.
+func StreamServer(m Middleware) grpc.StreamServerInterceptor {
 	return func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		v, end := m.Decide(requestOf(stream.Context(), info.FullMethod, nil))
 		header, trailer := metadataOf(m, v)
@@ -155,7 +168,7 @@ func requestOf(ctx context.Context, method string, message any) *http.Request {
 }
 
 // metadataOf returns the headers of an answer; the trailer has what is for retries.
-func metadataOf(m *httplimit.Middleware, v *httplimit.Verdict) (header, trailer metadata.MD) {
+func metadataOf(m Middleware, v *httplimit.Verdict) (header, trailer metadata.MD) {
 	h := http.Header{}
 	m.Headers().Write(h, v)
 	all := metadata.MD{}

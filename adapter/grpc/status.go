@@ -18,7 +18,8 @@ import (
 //   - PermissionDenied where it was Blocked.
 //   - Canceled or DeadlineExceeded where the context of the call has ended.
 //   - InvalidArgument where a Cost function returned a number below 0.
-//   - Unavailable where there is no decision for another reason.
+//   - Unavailable where there is no decision for another reason, and where a
+//     *httplimit.InFlight with a Status of 503 has refused it, with a RetryInfo.
 //
 // The text holds no key, and no message of a store.
 func Status(v *httplimit.Verdict) *status.Status {
@@ -27,16 +28,19 @@ func Status(v *httplimit.Verdict) *status.Status {
 		return status.New(codes.OK, "")
 	}
 	s := status.New(codes.Code(of.Code), of.Err.Error())
-	if s.Code() != codes.ResourceExhausted {
-		return s
+	var details []protoadapt.MessageV1
+	if s.Code() == codes.ResourceExhausted {
+		failure := &errdetails.QuotaFailure{}
+		for _, violation := range of.Violations {
+			failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{Subject: violation.Subject, Description: violation.Description})
+		}
+		details = append(details, failure)
 	}
-	failure := &errdetails.QuotaFailure{}
-	for _, violation := range of.Violations {
-		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{Subject: violation.Subject, Description: violation.Description})
-	}
-	details := []protoadapt.MessageV1{failure}
 	if of.HasRetryDelay {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(of.RetryDelay)})
+	}
+	if len(details) == 0 {
+		return s
 	}
 	if detailed, err := s.WithDetails(details...); err == nil {
 		return detailed

@@ -43,6 +43,7 @@ var (
 	errCost     = errors.New("the cost of the call is below 0")
 	errNoAnswer = errors.New("the rate limiter does not answer")
 	errExceeded = errors.New("rate limit exceeded")
+	errOverload = errors.New("the service is overloaded")
 	errNever    = errors.New("the call costs more than the limit can ever admit")
 )
 
@@ -66,6 +67,9 @@ func StatusOf(v *httplimit.Verdict) Status {
 		return Status{Code: permissionDenied, Err: errors.New(v.Blocked), Pushback: "-1"}
 	}
 	s := Status{Code: resourceExhausted, Err: errExceeded}
+	if v.Status() == http.StatusServiceUnavailable { // of an InFlight
+		s = Status{Code: unavailable, Err: errOverload}
+	}
 	for _, name := range v.Violated() {
 		s.Violations = append(s.Violations, Violation{
 			Subject:     "limit:" + strings.ToValidUTF8(name, "?"),
