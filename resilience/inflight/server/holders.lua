@@ -33,7 +33,7 @@ if type(total) == 'table' and total.err then
   if string.sub(total.err, 1, 9) == 'WRONGTYPE' then return '!' end
   total = call('ZSCORE', key, '')
 end
-if not total and call('EXISTS', key) == 1 then return '!' end
+if not total and call('ZCARD', key) > 0 then return '!' end
 local used = total and -tonumber(total) or 0
 
 -- What has expired, and the units of live holders. The score of '' is below 0.

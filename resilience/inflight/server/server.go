@@ -31,7 +31,7 @@ import (
 // processes do not matter.
 //
 // The holders of a slot lie in one sorted set, <prefix>{<key>}:inflight/1:<limit>, named as the states
-// of limits are: about 100 bytes and the ID for a holder. The set vanishes with its last
+// of limits are: 50 to 120 bytes for a holder with an ID of weir.NewID. The set vanishes with its last
 // holder, or when the last hold has expired for a second. What is no such set is
 // store.ErrCorrupt, and left as it is; delete it.
 type Store struct{ server *script.Store }

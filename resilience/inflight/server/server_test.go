@@ -356,6 +356,25 @@ func TestWhatTheServerRefusesChangesNothing(t *testing.T) {
 			}
 		})
 	})
+	t.Run("all that a user needs", func(t *testing.T) {
+		const needed = "app on >secret ~weir:* +evalsha +evalsha_ro +eval +eval_ro +time +zadd +zrem +zscore +zcard +zrangebyscore +pexpire +pttl"
+		servertest.Each(t, &servertest.Config{Users: []string{needed}}, func(t *testing.T, server *servertest.Server) {
+			s := holdersOf(goRedis(t, server.Addr(), "app", nil))
+			long := holder("b")
+			long.Life = time.Hour
+			if !acquire(t, s, holder("a"), 2).Held || !acquire(t, s, long, 2).Held || acquire(t, s, holder("c"), 2).Held {
+				t.Error("2 of 3 are to be held")
+			}
+			for _, call := range []func(context.Context, inflight.Holder) (inflight.Standing, error){s.Renew, s.Release} {
+				if got, err := call(background, holder("a")); err != nil || !got.Held {
+					t.Error(got, err)
+				}
+			}
+			if got, err := s.Peek(background, long.Slot); err != nil || got.InUse != 1 {
+				t.Error(got, err)
+			}
+		})
+	})
 	t.Run("a replica", func(t *testing.T) {
 		each(t, nil, func(t *testing.T, server *servertest.Server, open library) {
 			s := holdersOf(open(t, server.Addr(), "", nil))
