@@ -47,12 +47,12 @@ func (s *Service) auditFailed(err error) {
 	}
 }
 
-// auditReload writes down that the policy of a tenant was replaced, or why not.
-func (s *Service) auditReload(tenant, version string, failed error) {
+// auditReload writes down that a policy or a configuration was replaced, or why not.
+func (s *Service) auditReload(action, tenant, version string, failed error) {
 	if s.audit == nil {
 		return
 	}
-	e := audit.Entry{Actor: "service", Tenant: tenant, Action: "policy.reload", Target: "policy", PolicyVersion: version, RequestID: weir.NewID(), Result: audit.Done}
+	e := audit.Entry{Actor: "service", Tenant: tenant, Action: action, Target: "configuration", PolicyVersion: version, RequestID: weir.NewID(), Result: audit.Done}
 	if failed != nil {
 		e.Result = audit.Failed + failed.Error()
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/policy/watch"
 	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/envoy"
 )
 
 // Explain reads every file that a configuration names, and says in words what a service
@@ -47,6 +49,16 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 		}
 		line("tenant", "%s: %s; limits by name: %d", name, words, len(limits))
 	}
+	if c.RLS != nil {
+		files, err := envoy.ReadFiles(ctx, c.RLS.Files...)
+		if err != nil {
+			return "", fmt.Errorf("service: rls: %w", err)
+		}
+		if _, err := envoy.Parse(files, nil); err != nil {
+			return "", fmt.Errorf("service: rls: %w", err)
+		}
+		line("rls", "%d files for Envoy, charge %s", len(files), cmp.Or(c.RLS.Charge, "upstream"))
+	}
 	table, err := loadTable(c)
 	if err != nil {
 		return "", err
@@ -69,11 +81,11 @@ func storeWords(c *config.Config) string {
 	if c.URL().InMemory() {
 		return "memory of this process: other processes count by themselves, and a restart forgets"
 	}
-	timeout := c.Store.Timeout
-	if timeout == 0 {
-		timeout = 100 * time.Millisecond
-	}
-	return fmt.Sprintf("%s, keys begin with %s, a call takes at most %s", c.URL(), c.Store.Prefix, timeout)
+	return fmt.Sprintf("%s, keys begin with %s, a call takes at most %s", c.URL(), c.Store.Prefix, timeoutOf(c))
+}
+
+func timeoutOf(c *config.Config) time.Duration {
+	return cmp.Or(c.Store.Timeout, 100*time.Millisecond)
 }
 
 func failureWords(c *config.Config) string {
@@ -90,23 +102,29 @@ func policyWords(ctx context.Context, c *config.Config, p config.Policy, opts *O
 	switch {
 	case p.Key != "":
 		return "policy in the document " + p.Key + " on the server", nil
-	case p.File == "" && opts != nil && opts.Policy != nil:
-		return "the example policy, version " + opts.Policy.Version(), nil
-	case p.File == "":
-		return "a policy without rules, which allows everything", nil
+	case p.File == "" && !c.URL().InMemory():
+		return "policy in the document " + policyDocument + " on the server", nil
+	case p.File == "" && (opts == nil || opts.Policy == nil):
+		return "a policy without rules, which allows everything until rules are added", nil
 	}
-	text, _, err := watch.File(p.File).Read(ctx)
-	if err != nil {
-		return "", err
+	name, text := "that is an example", []byte(nil)
+	if p.File != "" {
+		var err error
+		if text, _, err = watch.File(p.File).Read(ctx); err != nil {
+			return "", err
+		}
+		name = p.File
+	} else {
+		text = opts.Policy
 	}
 	file, err := policy.Parse(text, &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")})
 	var invalid *policy.InvalidError
 	if errors.As(err, &invalid) {
-		invalid.File = p.File
+		invalid.File = name
 	}
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("policy %s, version %s, %d rules, %d findings of weir policy check",
-		p.File, file.Compiled.Version(), len(file.Policy.Rules), len(file.Lint(nil))), nil
+		name, file.Compiled.Version(), len(file.Policy.Rules), len(file.Lint(nil))), nil
 }

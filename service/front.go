@@ -1,13 +1,18 @@
 package service
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
+	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/envoy"
+	"github.com/weirgo/weir/store"
 )
 
 // front is a protocol that stands beside weir.v1.RateLimiter.
@@ -19,17 +24,77 @@ type front struct {
 	// routes are what is served on the listener http, and admin on that of operators. They
 	// bring their guard along.
 	routes, admin map[string]http.Handler
-	// reload reads its files again; nil for nothing to read.
-	reload func(*config.Config) error
+	// run follows its files until ctx ends; nil for none.
+	run func(ctx context.Context)
 }
 
 // openFronts makes the fronts that the configuration asks for.
-func (s *Service) openFronts(c *config.Config) error {
-	switch {
-	case c.RLS != nil:
-		return errors.New("service: rls: the service of Envoy is not built yet: must be left out")
-	case c.Gubernator != nil:
+func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
+	if c.RLS != nil {
+		f, err := s.envoyFront(ctx, c)
+		if err != nil {
+			return err
+		}
+		s.fronts = append(s.fronts, f)
+	}
+	if c.Gubernator != nil {
 		return errors.New("service: gubernator: is not built yet: must be left out")
 	}
 	return nil
+}
+
+// envoyFront is the service that Envoy asks. Its states lie apart.
+func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, error) {
+	made, err := s.stores.open(config.RLSPrefix)
+	if err != nil {
+		return front{}, err
+	}
+	o := &envoy.Options{Shadow: c.RLS.Shadow, Healthy: func() bool { return s.ready.why() == "" }}
+	if c.RLS.Charge == "exact" {
+		o.Charge = envoy.ChargeExact
+	}
+	service, err := envoy.New(s.timed(made.store), nil, o)
+	if err != nil {
+		return front{}, fmt.Errorf("service: rls: %w", err)
+	}
+	files, err := envoy.ReadFiles(ctx, c.RLS.Files...)
+	if err == nil {
+		err = service.Load(files)
+	}
+	if err != nil {
+		return front{}, fmt.Errorf("service: rls: %w", err)
+	}
+	return front{
+		register: service.Register,
+		methods:  auth.Methods{pb.RateLimitService_ShouldRateLimit_FullMethodName: auth.Check},
+		routes: map[string]http.Handler{
+			"/json":        s.guard.HTTP(auth.Check, "/json", service.JSONHandler()),
+			"/healthcheck": service.HealthHandler(),
+		},
+		admin: map[string]http.Handler{"GET /rlconfig": s.guard.HTTP(auth.Read, "GET /rlconfig", service.ConfigHandler())},
+		run: func(ctx context.Context) {
+			service.Watch(ctx, c.RLS.Files, &envoy.WatchOptions{Report: s.reportRLS}) // returns with ctx
+		},
+	}, nil
+}
+
+// timed is a store with the time-out of the configuration, where it waits for anything.
+func (s *Service) timed(inner store.Store) store.Store {
+	f := store.FeaturesOf(inner)
+	if f.Within == nil {
+		return inner
+	}
+	return f.Within(timeoutOf(s.config.Load()))
+}
+
+// reportRLS logs and audits what happens to the files of Envoy's service.
+func (s *Service) reportRLS(err error) {
+	if err != nil {
+		s.badReloads.Add(1)
+		s.log.Error("the files of rls were not taken", "error", err)
+	} else {
+		s.reloads.Add(1)
+		s.log.Info("the files of rls were taken")
+	}
+	s.auditReload("rls.reload", "", "", err)
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // reloadable are the fields that Reload takes over; of tenants it is their limits.
-var reloadable = []string{"limits", "auth", "tenants", "rls", "shutdown"}
+var reloadable = []string{"limits", "auth", "tenants", "shutdown"}
 
-// Reload takes over what a new configuration says of limits by name, callers, the files of
-// the fronts and the shutdown. Policies need no Reload: they are watched. A configuration that changes
-// something else, and one with a file that is not valid, is an error, and the one before
-// goes on.
+// Reload takes over what a new configuration says of limits by name, callers and the
+// shutdown. Policies and the files of rls need no Reload: they are watched. A configuration
+// that changes something else, and one with a table of callers that is not valid, is an
+// error, and the one before goes on.
 func (s *Service) Reload(c *config.Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -27,7 +27,7 @@ func (s *Service) Reload(c *config.Config) error {
 		s.reloads.Add(1)
 		s.log.Info("configuration replaced")
 	}
-	s.auditReload("", "", err)
+	s.auditReload("reload", "", "", err)
 	return err
 }
 
@@ -41,13 +41,6 @@ func (s *Service) reload(c *config.Config) error {
 	table, err := loadTable(c)
 	if err != nil {
 		return err
-	}
-	for _, f := range s.fronts { // each keeps what it had where it fails
-		if f.reload != nil {
-			if err := f.reload(c); err != nil {
-				return err
-			}
-		}
 	}
 	if table != nil {
 		if err := s.guard.Swap(table); err != nil {
@@ -83,9 +76,6 @@ func needRestart(before, after *config.Config) (changed []string) {
 	if (before.Auth == nil) != (after.Auth == nil) {
 		changed = append(changed, "auth")
 	}
-	if !sameRLS(before.RLS, after.RLS) {
-		changed = append(changed, "rls")
-	}
 	if !reflect.DeepEqual(withoutLimits(before), withoutLimits(after)) {
 		changed = append(changed, "tenants")
 	}
@@ -99,14 +89,6 @@ func isReloadable(name string) bool {
 		}
 	}
 	return false
-}
-
-// sameRLS reports whether two differ in their files alone.
-func sameRLS(a, b *config.RLS) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Charge == b.Charge && a.Shadow == b.Shadow
 }
 
 // ownSettings is a tenant but for its limits.

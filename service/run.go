@@ -18,8 +18,11 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	for _, t := range s.tenants {
-		if t.watcher != nil {
-			s.background.Go(func() { t.watcher.Run(background, t.engine.Enforcer()) })
+		s.background.Go(func() { t.watcher.Run(background, t.engine.Enforcer()) })
+	}
+	for _, f := range s.fronts {
+		if f.run != nil {
+			s.background.Go(func() { f.run(background) })
 		}
 	}
 	s.ready.started.Store(true)
@@ -70,6 +73,10 @@ func (s *Service) drain() {
 	}
 	d := s.config.Load().Shutdown.Drain
 	s.log.Info("draining", "for", d)
+	if s.opts.drain != nil {
+		s.opts.drain(d)
+		return
+	}
 	time.Sleep(d)
 }
 

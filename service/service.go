@@ -28,7 +28,6 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/weirgo/weir"
-	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/service/audit"
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
@@ -40,13 +39,15 @@ type Options struct {
 	// Logger is for what happens to the service: it never gets a key. nil is
 	// slog.Default.
 	Logger *slog.Logger
-	// Policy decides for tenants of which the configuration has no policy. nil is one without
-	// rules, which allows everything.
-	Policy *policy.Compiled
+	// Policy is the text of the policy of tenants for which the configuration names no file,
+	// where there is no document yet. nil is one without rules, which allows everything.
+	Policy []byte
 	// Observer sees the decision of each limit: see weir.Options.Observer. nil is none.
 	Observer weir.Observer
 	// Skew is rpc.Options.Skew.
 	Skew func(time.Duration)
+
+	drain func(time.Duration) // in place of time.Sleep, for tests
 }
 
 // Service is the rate limiter as a server. It is safe for concurrent use.
@@ -104,7 +105,7 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 	if s.guard, err = s.newGuard(c); err != nil {
 		return s, err
 	}
-	if err := s.openFronts(c); err != nil {
+	if err := s.openFronts(ctx, c); err != nil {
 		return s, err
 	}
 	if err := s.newServers(c); err != nil {

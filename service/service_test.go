@@ -50,7 +50,14 @@ func TestServesAndStops(t *testing.T) {
 
 func TestDrainSaysSoFirst(t *testing.T) {
 	folder := files(t, "weir.yaml", strings.Replace(free, "drain: 0s", "drain: 10s", 1)+"policy: {file: policy.yaml}\n", "policy.yaml", userPolicy)
-	s := run(t, load(t, folder), nil)
+	drained := make(chan struct{})
+	defer close(drained)
+	s := run(t, load(t, folder), &Options{drain: func(d time.Duration) {
+		if d != 10*time.Second {
+			t.Errorf("drains for %s, want 10s", d)
+		}
+		<-drained
+	}})
 	eventually(t, "ready", func() bool { code, _ := s.get(t, "/readyz"); return code == http.StatusOK })
 	s.stop()
 	eventually(t, "not ready", func() bool {

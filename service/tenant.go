@@ -6,16 +6,18 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/policy/watch"
 	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/document"
 	"github.com/weirgo/weir/service/engine"
-	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/service/rules"
+	"github.com/weirgo/weir/service/users"
 )
 
 // tenant is what one tenant has.
@@ -24,7 +26,11 @@ type tenant struct {
 	engine    *engine.Engine
 	stack     *stack
 	onFailure policy.OnFailure
-	watcher   *watch.Watcher // nil where the policy comes from no file and no document
+	compile   *policy.CompileOptions
+	watcher   *watch.Watcher
+	rules     *rules.Rules // nil where the policy comes from a file
+	file      *fileSource  // nil where it does not
+	users     *users.Users
 }
 
 // settings are those of a tenant: its own ones, or those of the service.
@@ -59,50 +65,85 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	if t.stack, err = s.stores.open(own.Prefix); err != nil {
 		return nil, err
 	}
-	compile := &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")}
-	o := &engine.Options{
-		Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout, Idempotency: c.Idempotency.TTL,
-		ReservationKey: reservationKey(c, name), Policy: s.opts.Policy, Observer: s.opts.Observer,
+	t.compile = &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")}
+	documents, has := document.Of(t.stack.bare)
+	if !has {
+		documents = new(document.Memory).Document
 	}
-	if name != config.DefaultTenant {
-		o.Tenant = name
-	}
-	source, err := t.source(ctx, own.Policy)
+	source, err := s.source(ctx, t, own.Policy, documents)
 	if err != nil {
 		return nil, err
 	}
-	if source != nil {
-		t.watcher, err = watch.New(ctx, source, &watch.Options{Interval: own.Policy.Refresh, Compile: compile, Report: s.report(name)})
-		if err != nil {
-			return nil, err
-		}
-		o.Policy = t.watcher.Policy()
+	t.watcher, err = watch.New(ctx, source, &watch.Options{Interval: own.Policy.Refresh, Compile: t.compile, Report: s.report(name)})
+	if err != nil {
+		return nil, err
+	}
+	t.users = users.New(documents, nil)
+	lookup := t.users.Lookup()
+	lookup.Entries = mostUsers
+	o := &engine.Options{
+		Policy: t.watcher.Policy(), Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout,
+		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.opts.Observer,
+		Enforcer: &policy.EnforcerOptions{Subjects: lookup},
+	}
+	if name != config.DefaultTenant {
+		o.Tenant = name
 	}
 	t.engine, err = engine.New(t.stack.store, o)
 	return t, err
 }
 
-// source is where the policy of a tenant comes from; nil for nowhere.
-func (t *tenant) source(ctx context.Context, p config.Policy) (watch.Source, error) {
-	switch {
-	case p.File != "":
-		return watch.File(p.File), nil
-	case p.Key == "" || t.stack.docs == nil:
-		return nil, nil
+const (
+	// mostUsers is of how many users it is remembered what they have for themselves.
+	mostUsers = 100_000
+	// policyDocument is the document of the policy where the configuration names none.
+	policyDocument = "policy"
+)
+
+// source is where the policy of a tenant comes from: a file, or a document that operators
+// may change.
+func (s *Service) source(ctx context.Context, t *tenant, p config.Policy, documents document.Documents) (watch.Source, error) {
+	if p.File != "" {
+		t.file = &fileSource{Source: watch.File(p.File), name: p.File, compile: t.compile}
+		return t.file, nil
 	}
-	doc, err := t.stack.docs.Document(p.Key)
+	doc, err := documents(cmp.Or(p.Key, policyDocument))
 	if err != nil {
 		return nil, err
 	}
-	// Where there is none yet it is one without rules.
-	if text, _, err := doc.Read(ctx); err != nil {
-		return nil, err
-	} else if len(text) == 0 {
-		if _, err := doc.Write(ctx, []byte("version: 1\n"), 0); err != nil && !errors.Is(err, store.ErrContention) {
-			return nil, err
-		}
+	t.rules, err = rules.Open(ctx, doc, &rules.Options{Compile: t.compile, Initial: s.opts.Policy})
+	return doc, err
+}
+
+// fileSource is a file that remembers the last policy that was read from it.
+type fileSource struct {
+	watch.Source
+	name    string
+	compile *policy.CompileOptions
+
+	mu   sync.Mutex
+	last *policy.File
+}
+
+// Read implements watch.Source.
+func (f *fileSource) Read(ctx context.Context) ([]byte, int64, error) {
+	text, revision, err := f.Source.Read(ctx)
+	if err != nil {
+		return text, revision, err
 	}
-	return doc, nil
+	if file, err := policy.Parse(text, f.compile); err == nil { // what is wrong, the watcher says
+		f.mu.Lock()
+		f.last = file
+		f.mu.Unlock()
+	}
+	return text, revision, nil
+}
+
+// policy is the last good version.
+func (f *fileSource) policy() *policy.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
 }
 
 // report logs and audits what happens to the policy of a tenant.
@@ -119,7 +160,7 @@ func (s *Service) report(name string) func(watch.Status) {
 			s.reloads.Add(1)
 			log.Info("policy", "revision", st.Revision)
 		}
-		s.auditReload(name, st.Version, st.Err)
+		s.auditReload("policy.reload", name, st.Version, st.Err)
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *serveCommand) source() (config.Source, error) {
 }
 
 // load reads the configuration. Without a file and without a policy it has an example.
-func (c *serveCommand) load() (*config.Config, *policy.Compiled, error) {
+func (c *serveCommand) load() (*config.Config, []byte, error) {
 	s, err := c.source()
 	if err != nil {
 		return nil, nil, err
@@ -86,11 +86,10 @@ func (c *serveCommand) load() (*config.Config, *policy.Compiled, error) {
 	if err != nil {
 		return nil, nil, inputError{err}
 	}
-	if s.File != "" || loaded.Policy.File != "" || loaded.Policy.Key != "" {
+	if s.File != "" || loaded.Policy.File != "" || !loaded.URL().InMemory() {
 		return loaded, nil, nil
 	}
-	example, err := service.ExamplePolicy()
-	return loaded, example, err
+	return loaded, service.ExamplePolicy(), nil
 }
 
 // Run serves until it is stopped.
