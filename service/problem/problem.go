@@ -26,8 +26,9 @@ var (
 	Forbidden        = Kind{"forbidden", http.StatusForbidden, "The caller may not do this"}
 	NotFound         = Kind{"not-found", http.StatusNotFound, "There is no such thing"}
 	MethodNotAllowed = Kind{"method-not-allowed", http.StatusMethodNotAllowed, "The route does not have this method"}
-	Conflict         = Kind{"conflict", http.StatusConflict, "There is one already"}
+	Conflict         = Kind{"conflict", http.StatusConflict, "The request conflicts with what there is"}
 	FileManaged      = Kind{"file-managed", http.StatusConflict, "The rules come from a file"}
+	CrossNode        = Kind{"cross-node", http.StatusConflict, "The limits cannot be decided together"}
 	Changed          = Kind{"changed", http.StatusPreconditionFailed, "It has changed in between"}
 	TooLarge         = Kind{"too-large", http.StatusRequestEntityTooLarge, "The body is too large"}
 	MediaType        = Kind{"media-type", http.StatusUnsupportedMediaType, "The body is not JSON"}
@@ -42,15 +43,14 @@ var (
 // Kinds returns all kinds, in the order of their status.
 func Kinds() []Kind {
 	return []Kind{
-		Malformed, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, Conflict, FileManaged, Changed, TooLarge, MediaType,
+		Malformed, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, Conflict, FileManaged, CrossNode, Changed, TooLarge, MediaType,
 		Invalid, IdempotencyReuse, NoCondition, SelfLimited, Internal, Unavailable,
 	}
 }
 
 // Field is one value that is not allowed.
 type Field struct {
-	// Pointer is a JSON pointer into the body, or the name of a parameter or header after
-	// '?' or ':'.
+	// Pointer is a JSON pointer into the body, or the name of a parameter or header.
 	Pointer string `json:"pointer"`
 	Detail  string `json:"detail"`
 }
@@ -85,7 +85,7 @@ type body struct {
 	Type   string  `json:"type"`
 	Title  string  `json:"title"`
 	Status int     `json:"status"`
-	Detail string  `json:"detail,omitempty"`
+	Detail string  `json:"detail"`
 	Errors []Field `json:"errors,omitempty"`
 }
 
