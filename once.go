@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -71,10 +70,10 @@ func resolve(ctx context.Context, longest time.Duration, ask func(ctx context.Co
 	if !errors.Is(unknown, store.ErrOutcomeUnknown) {
 		return unknown
 	}
-	within, cancel := context.WithTimeout(ctx, longest)
+	within, cancel := deadline.Patience(ctx, longest)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		if err := deadline.Sleep(within, mathrand.N(pause)+pause/2, nil); err != nil {
+		if err := deadline.Pause(within, pause); err != nil {
 			if ctx.Err() == nil {
 				return unknown // it was our time that has ended
 			}

@@ -65,6 +65,10 @@ func withLeases(s *scenario.Scenario, seed uint64) {
 	s.Nodes.Breaker, s.Nodes.DenyCache = false, 0
 	s.Faults = slices.DeleteFunc(s.Faults, func(f scenario.Fault) bool { return f.Kind == "clock" })
 	s.Expect = nil
+	s.Nodes.SettleIntoDebt, s.Nodes.IDTTL = false, 0
+	for i := range s.Traffic {
+		s.Traffic[i].Reserve = nil
+	}
 }
 
 // TestLeaseOfOneUnitChangesNoAnswer is G9: a run is the same as without leases.

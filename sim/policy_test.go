@@ -160,6 +160,7 @@ func TestPolicyHoldsInGeneratedScenarios(t *testing.T) {
 			s.Faults[i].Servers = nil
 		}
 		for i := range s.Traffic {
+			s.Traffic[i].Reserve = nil
 			if s.Traffic[i].Keys.Kind != "spray" {
 				s.Traffic[i].Request = request
 			}

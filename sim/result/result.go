@@ -139,7 +139,23 @@ type Traffic struct {
 	// LeftOut is the number of requests of its trace after the end of the traffic; 0 if
 	// the run ended early.
 	LeftOut int64 `json:"left_out,omitempty"`
+	// Reservations is nil where its costs are no estimates, and where none was admitted.
+	Reservations *Reservations `json:"reservations,omitempty"`
 	Counts
+}
+
+// Reservations is about the requests of a traffic that were admitted with an estimate of their cost.
+type Reservations struct {
+	Made      int64 `json:"made"`
+	Settled   int64 `json:"settled"`   // with an answer; those cancelled too
+	Cancelled int64 `json:"cancelled"` // of those settled
+	Clamped   int64 `json:"clamped"`   // of those settled: they cost more than was left
+	Never     int64 `json:"never"`     // they keep their estimate: the client has crashed
+	Unsure    int64 `json:"unsure"`    // the client has given up, or another one has settled it
+	Resumed   int64 `json:"resumed"`   // tries to settle from a text
+	// EstimatedUnits is the sum of the estimates, and ActualUnits that of the actual costs of those settled.
+	EstimatedUnits int64 `json:"estimated_units"`
+	ActualUnits    int64 `json:"actual_units"`
 }
 
 // Fault is about the time from when a fault began until its effects were over: a

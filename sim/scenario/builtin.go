@@ -13,7 +13,7 @@ var files embed.FS
 // builtins are the built-in scenarios, each in a file of its name: the plain ones first.
 var builtins = []string{
 	"boundary-attack", "flash-crowd", "diurnal", "hot-key", "hot-key-leases", "key-spray", "noisy-neighbour",
-	"token-costs", "retry-storm", "skewed-clocks", "fail-over", "frozen-node", "policy-tiers",
+	"token-costs", "late-costs", "retry-storm", "skewed-clocks", "fail-over", "frozen-node", "policy-tiers",
 	"store-outage", "slow-store", "recovery-herd",
 }
 

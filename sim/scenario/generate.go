@@ -50,6 +50,10 @@ func Generate(seed uint64) *Scenario {
 	if s.Server.Count > 1 && g.half() {
 		g.spare(s)
 	}
+	// A stream of its own: what seeds have chosen before stays.
+	if r := (&generator{random.New(seed).Stream("generate/reserve"), s.Duration}); r.oneIn(4) {
+		r.reserve(s)
+	}
 	if err := s.Validate(); err != nil {
 		panic(fmt.Sprintf("scenario: seed %d makes an invalid one: %v", seed, err))
 	}
@@ -160,6 +164,27 @@ func (g *generator) limits() []Limit {
 		all = append(all, l)
 	}
 	return all
+}
+
+// reserve makes the costs of some traffic estimates, and takes away what does not suit that.
+func (g *generator) reserve(s *Scenario) {
+	some := g.N(int64(len(s.Traffic)))
+	for i := range s.Traffic {
+		if int64(i) == some || g.half() {
+			r := filled(g, Reserve{})
+			if r.Actual.Kind == "" {
+				r.Actual = Costs{Kind: "mix", Cost: g.wide(1, 100), Large: g.wide(1, 10_000)}
+			}
+			s.Traffic[i].Reserve = &r
+		}
+	}
+	s.Server.Clock = ""
+	s.Nodes.OnFailure, s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = "", false, 0, 0
+	s.Nodes.SettleIntoDebt = g.half()
+	if g.half() {
+		s.Nodes.IDTTL = time.Duration(g.wide(1, 60_000)) * time.Millisecond
+	}
+	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Kind == "clock" })
 }
 
 // spare lets no fault of a server act on one of them, and takes away what couples the

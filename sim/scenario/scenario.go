@@ -107,6 +107,12 @@ type Nodes struct {
 	// LocalShare gives each local store of OnFailure local a part of every limit: one of so
 	// many, up to 1000 [1].
 	LocalShare int64 `yaml:"local_share,omitempty" rule:"1..1000" draw:"1..10"`
+	// IDTTL is how long the server remembers the IDs of reservations and of their settlements,
+	// up to 24h [10m].
+	IDTTL time.Duration `yaml:"id_ttl,omitempty" rule:"1ms..24h =10m" draw:"never"`
+	// SettleIntoDebt lets a settlement take more than the limit has left. Without it, it takes
+	// what there is.
+	SettleIntoDebt bool `yaml:"settle_into_debt,omitempty" draw:"never"`
 }
 
 // Lease is the options of a resilience.Lease.
@@ -252,14 +258,22 @@ type Expect struct {
 //     for no shorter a time; not where a state was lost or clocks run differently;
 //   - local-sum: the local stores of all nodes together admit no more than the sum of their
 //     limits, each with its LocalShare, since the first of them admitted; not where clocks run
-//     differently.
+//     differently;
+//   - ids: a step with an ID that the server remembers is answered as before, and changes nothing,
+//     or is refused where it asks for something else; any other is a step of its own;
+//   - reservations: a settlement charges the actual cost, or says what it has charged; in the
+//     end the server has charged a reservation just that, its estimate where it was never
+//     settled, nothing where it was cancelled, and one of the two where its client does not know;
+//     without IDs no more than that and the calls whose replies were lost. Once all reservations of a fixed
+//     window, a sliding counter or a sliding log are settled, it stands as if each had cost at first what it costs
+//     in the end, and the excess when it was settled. Not where the server has lost states or IDs, or an ID has ended.
 //
 // With a policy, admission and the rules after it are about each limit of each rule. Where
 // a key gets another limit while a run goes on, what its state holds of the limit before
 // may deny: it is compared with the limit again when it was fresh.
 func Rules() []string {
 	return []string{"admission", "denial", "outcome", "all-or-nothing", "retry-after", "reset-after", "true-time", "local", "liveness", "isolation", "leases",
-		"subject", "shadow", "list", "breaker", "deny-cache", "local-sum"}
+		"subject", "shadow", "list", "breaker", "deny-cache", "local-sum", "ids", "reservations"}
 }
 
 // Metrics returns the names of the numbers that an Expect can be about. over_units,

@@ -108,7 +108,7 @@ func TestEveryFieldHasAName(t *testing.T) {
 }
 
 func TestCompleteSetsDefaults(t *testing.T) {
-	if n := Complete(Nodes{Share: 5}); n != (Nodes{Count: 1, OnFailure: "closed", Timeout: 100 * time.Millisecond, CallTimeout: 3 * time.Second, Share: 5, InFlight: 2}) {
+	if n := Complete(Nodes{Share: 5}); n != (Nodes{Count: 1, OnFailure: "closed", Timeout: 100 * time.Millisecond, CallTimeout: 3 * time.Second, Share: 5, InFlight: 2, IDTTL: 10 * time.Minute}) {
 		t.Errorf("%+v", n)
 	}
 	if p := Complete(Process{Kind: "pareto"}); p.Sources != 100 || p.Alpha != 1_400_000 || p.On != time.Second || p.Off != 5*time.Second || p.Peak != 0 {

@@ -29,6 +29,36 @@ type Traffic struct {
 	// Throttle lets clients hold back some of their requests [they do not]. An open
 	// stream is one client.
 	Throttle *Throttle `yaml:"throttle,omitempty"`
+	// Reserve makes Costs estimates, which are reserved, and settled when a request is
+	// over [requests cost what they cost]. Then the clock of the server decides, which no fault moves, and nothing else decides in its
+	// place: no policy, lease, breaker, deny cache and failure mode.
+	Reserve *Reserve `yaml:"reserve,omitempty"`
+}
+
+// Reserve is requests whose cost is known when they are over. A client reserves the estimate, works,
+// and settles; of several requests of one client each is a reservation. What one does
+// is drawn for each.
+type Reserve struct {
+	// Actual is what requests cost in the end [the estimate].
+	Actual Costs `yaml:"actual,omitempty"`
+	// Work is the time from the admission to the settlement.
+	Work Distribution `yaml:"work,omitempty"`
+	// Cancel is the chance that a request is cancelled, and gives its estimate back, from 0 to 1 [0].
+	Cancel Decimal `yaml:"cancel,omitempty" rule:"0..1"`
+	// Crash is the chance that a client crashes before it settles, from 0 to 1 [0].
+	Crash Decimal `yaml:"crash,omitempty" rule:"0..1"`
+	// HandOver is the chance that a request is settled through other nodes, from its text, from 0 to
+	// 1 [0]. The others are never settled where their node crashes.
+	HandOver Decimal `yaml:"hand_over,omitempty" rule:"0..1"`
+	// WithoutIDs makes clients take, give back and charge by calls that count each time they are
+	// made.
+	WithoutIDs bool `yaml:"without_ids,omitempty"`
+	// ResolveWithin is how long a call with an ID is made again where its outcome is unknown, up to 1m [1s].
+	ResolveWithin time.Duration `yaml:"resolve_within,omitempty" rule:"1us..1m =1s" draw:"1ms..2s"`
+	// Attempts is how often a client tries to settle, up to 1000 [10], and Pause is the time from one try that has
+	// failed to the next [100ms].
+	Attempts int64         `yaml:"attempts,omitempty" rule:"1..1000 =10" draw:"1..20"`
+	Pause    time.Duration `yaml:"pause,omitempty" rule:"1us..1h =100ms" draw:"1ms..2s"`
 }
 
 // Process is when requests come. The package comment describes each kind.

@@ -89,6 +89,11 @@ func (s *Scenario) Validate() error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Reserve != nil }) {
+		if err := s.suitsReservations(); err != nil {
+			return err
+		}
+	}
 	for i := range s.Faults {
 		if err := s.Faults[i].in(s, fmt.Sprintf("faults[%d]", i)); err != nil {
 			return err
@@ -126,6 +131,31 @@ func (s *Scenario) suitsLeases() error {
 	for i, f := range s.Faults {
 		if f.Kind == "clock" {
 			return refuse(fmt.Sprintf("faults[%d].kind", i), f.Kind, "another fault where nodes have leases")
+		}
+	}
+	return nil
+}
+
+// suitsReservations refuses what the rules ids and reservations could not judge.
+func (s *Scenario) suitsReservations() error {
+	const reserved = " where traffic is reserved"
+	switch n := s.Nodes; {
+	case s.Governed():
+		return refuse("policy", "a policy", "absent"+reserved)
+	case s.Server.Clock == "node":
+		return refuse("server.clock", s.Server.Clock, "server"+reserved)
+	case Complete(n).OnFailure != "closed":
+		return refuse("nodes.on_failure", n.OnFailure, "closed"+reserved)
+	case n.Lease != nil:
+		return refuse("nodes.lease", "a lease", "absent"+reserved)
+	case n.Breaker:
+		return refuse("nodes.breaker", true, "absent"+reserved)
+	case n.DenyCache > 0:
+		return refuse("nodes.deny_cache", n.DenyCache, "absent"+reserved)
+	}
+	for i, f := range s.Faults {
+		if f.Kind == "clock" {
+			return refuse(fmt.Sprintf("faults[%d].kind", i), f.Kind, "another fault"+reserved)
 		}
 	}
 	return nil

@@ -7,20 +7,23 @@ import (
 	"github.com/weirgo/weir/sim/result"
 )
 
-// charge charges a slot with what the server committed.
-func (c *Checker) charge(s *Slot, at, cost int64) {
+// charge charges a slot with what the server committed; always, whether or not the limit had room for it.
+func (c *Checker) charge(s *Slot, at, cost int64, always bool) {
 	l := s.Limit
 	if !s.lossy && s.model.Delay(at) > 0 {
 		c.Goals[Queued]++
 	}
 	s.chargeModels(at, c.Epoch+c.Now, cost)
+	if always {
+		AddUnits(&s.debts, cost)
+	}
 	units, full := s.model.Excess()
 	if full {
 		c.Goals[CurveReached]++
 	}
-	if units > s.forgotten {
-		if explained := s.forgotten + c.clockSlack(s, s.losses); units > explained {
-			c.Fail(Admission, "%d units more than the limit were charged, and %d are explained by what was lost", units, explained)
+	if units > s.forgotten+s.debts {
+		if explained := s.forgotten + s.debts + c.clockSlack(s, s.losses); units > explained {
+			c.Fail(Admission, "%d units more than the limit were charged, and %d are explained by what was lost and by what was charged into debt", units, explained)
 		}
 	}
 	if units > 0 && units == s.forgotten {
@@ -51,7 +54,7 @@ func (c *Checker) admitted(s *Slot, cost int64, without bool) {
 		l.curve.worst.Units, l.curve.worst.AtMicros, l.curve.worst.Key = in, c.Now, s.Key
 		s.window.follow(&l.curve, c.Now)
 	}
-	units, bound := int64(0), s.forgotten
+	units, bound := int64(0), s.forgotten+s.debts
 	if s.trueTime == nil {
 		units, _ = s.model.Excess()
 	} else {
@@ -97,6 +100,7 @@ func (c *Checker) Forgotten(s *Slot, units int64) {
 	if !s.charged {
 		return
 	}
+	s.loose = true
 	if s.state != nil && s.state.several {
 		s.state.last = nil // what the state holds now may be of any of its limits
 		return
@@ -120,6 +124,10 @@ func (c *Checker) Forgotten(s *Slot, units int64) {
 	e.Limit, e.Key, e.Cost = s.Limit.Index, s.Key, units
 	c.Journal.Add(e, s.Hash)
 }
+
+// Unrefunded notes that the server has lost that units of a slot were given back: it may deny what the
+// limit has room for.
+func (c *Checker) Unrefunded(s *Slot) { s.carried = true }
 
 // clockSlack returns how many more units clocks explain that are off by different
 // lengths of time: a state remembers the latest instant, and a state that starts anew

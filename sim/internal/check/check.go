@@ -33,6 +33,9 @@ const (
 	DenyCache = "deny-cache"
 	LocalSum  = "local-sum"
 	Leases    = "leases"
+
+	IDs          = "ids"
+	Reservations = "reservations"
 )
 
 // Checker checks the decisions of one run.
@@ -64,6 +67,8 @@ type Checker struct {
 	Nodes, Crashes int64
 	// Leased is set where nodes have leases.
 	Leased *Leased
+	// Reserves reports whether traffic is reserved, and settled later.
+	Reserves bool
 	// Servers are the clocks of decisions, one for each server.
 	Servers []*Clock
 }
@@ -85,6 +90,7 @@ type Decision struct {
 	Ops       []store.Op
 	Slots     []*Slot // of Ops
 	Committed bool
+	Reserved  *Reserved // the reservation that it is of; nil for none
 }
 
 // Fail notes the first violation of a rule.
@@ -127,9 +133,18 @@ func (c *Checker) Verify(d *Decision) {
 		case op.Request.Verb == algorithm.Refund:
 			c.refund(s, d.At, int64(op.Request.At), op.Request.Cost)
 		default:
-			c.charge(s, d.At, op.Request.Cost)
+			c.charge(s, d.At, op.Request.Cost, op.Request.Verb == algorithm.Charge)
 		}
-		c.verifyAfter(s, op, d.At, d.Committed)
+		if d.Committed {
+			c.asIf(s, d, op.Request)
+		}
+	}
+	if d.Committed && d.Reserved != nil {
+		d.Reserved.commit(d)
+	}
+	for i := range d.Ops {
+		c.verifyAfter(d.Slots[i], &d.Ops[i], d.At, d.Committed)
+		c.verifySettled(d.Slots[i], d.At, d.Ops[i].Outcome.Remaining)
 	}
 }
 
@@ -175,7 +190,7 @@ func (c *Checker) verifyOp(s *Slot, op *store.Op, at int64) {
 	case o.Allowed && !room && !s.lossy:
 		c.Fail(Admission, "a cost of %d was allowed where the limit has no room for it", cost)
 	case !o.Allowed && s.carried:
-		// What the state holds of another limit may deny.
+		// What the state holds of another limit may deny, and what was given back and lost.
 		c.Goals[CarriedDenied] += One(room)
 		c.Retries.Denied++
 	case !o.Allowed && room && s.lossy && c.ClocksVary:
@@ -252,7 +267,7 @@ func (c *Checker) verifyAfter(s *Slot, op *store.Op, at int64, committed bool) {
 		c.Fail(Reset, "a cost of %d was denied %d µs after the end of ResetAfter", cost, at-s.freshAt)
 	case fresh && !charged && (o.Remaining != limit.Capacity || o.ResetAfter != 0):
 		c.Fail(Reset, "%d remain and ResetAfter is %v, %d µs after the end of an earlier ResetAfter", o.Remaining, o.ResetAfter, at-s.freshAt)
-	case fresh && charged && o.Remaining != limit.Capacity-cost:
+	case fresh && charged && o.Remaining != max(0, limit.Capacity-cost):
 		c.Fail(Reset, "%d remain after a cost of %d, %d µs after the end of ResetAfter", o.Remaining, cost, at-s.freshAt)
 	case !fresh && s.freshAt != 0 && !charged && reset != s.freshAt:
 		c.Fail(Reset, "ResetAfter ended at %d, and ends at %d although nothing was charged", s.freshAt, reset)

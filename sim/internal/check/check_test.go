@@ -78,7 +78,7 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := c.SlotOf(l, "key", Hash("key"))
-	c.charge(s, c.Epoch, 20)
+	c.charge(s, c.Epoch, 20, false)
 	if c.Failure != nil {
 		t.Fatalf("%+v", c.Failure)
 	}
@@ -90,7 +90,7 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 }
 
 func TestRulesHaveTheirNames(t *testing.T) {
-	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness, Isolation, Leases, Subject, Shadow, List, Breaker, DenyCache, LocalSum}
+	own := []string{Admission, Denial, Outcome, AllOrNone, Retry, Reset, TrueTime, Local, Liveness, Isolation, Leases, Subject, Shadow, List, Breaker, DenyCache, LocalSum, IDs, Reservations}
 	if !slices.Equal(own, scenario.Rules()) {
 		t.Errorf("%v, and a scenario knows %v", own, scenario.Rules())
 	}

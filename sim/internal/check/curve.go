@@ -88,6 +88,20 @@ func (w *window) add(c *curve, at, cost int64) (inPeriod int64) {
 	return w.since(w.period)
 }
 
+// giveBack takes back what was admitted at an instant, so that it counts from now on for no interval.
+func (w *window) giveBack(at, cost int64) {
+	if len(w.entries) == 0 {
+		return
+	}
+	w.total -= cost
+	for i := len(w.entries) - 1; i >= 0 && w.entries[i].at >= at; i-- {
+		w.entries[i].total -= cost
+	}
+	if w.entries[0].at > at {
+		w.dropped -= cost // its entry was dropped: it counts for no interval any more
+	}
+}
+
 // follow makes the curve follow a slot from this admission on. The admissions that the
 // window has dropped are missing: the curve may be too low at lengths above the period.
 func (w *window) follow(c *curve, at int64) {

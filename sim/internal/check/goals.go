@@ -56,6 +56,15 @@ const (
 	ShadowDenied
 	EntryDenied
 	EntryExempt
+
+	Remembered
+	RememberedOther
+	SettledCompared
+	Resumed
+	Clamped
+	IntoDebt
+	NeverSettled
+	LostTwice
 	Goals // their number
 )
 
@@ -101,6 +110,14 @@ var goalNames = [Goals]string{
 	ShadowDenied:     "only a rule in shadow denied",
 	EntryDenied:      "entry of the deny list denied",
 	EntryExempt:      "entry of the allow list exempted",
+	Remembered:       "ID was remembered",
+	RememberedOther:  "ID was of another step",
+	SettledCompared:  "slot compared with all of its reservations settled",
+	Resumed:          "reservation settled from its text",
+	Clamped:          "settlement took what was left",
+	IntoDebt:         "settlement took more than was left",
+	NeverSettled:     "reservation kept its estimate",
+	LostTwice:        "call without an ID counted again",
 	DeniedByCache:    "denied without a call to the server",
 	CircuitOpened:    "breaker opened",
 	CircuitRefused:   "breaker refused a call",
@@ -114,11 +131,12 @@ var worstGoals = map[string]Goal{
 	algorithm.KindSlidingCounter: CounterWorst,
 }
 
-// Met returns how often each goal was met: those of policies where the run has one.
+// Met returns how often each goal was met: those of policies where the run has one, and those of
+// reservations where traffic is reserved.
 func (c *Checker) Met(policy bool) (all []result.Goal) {
 	for i, name := range goalNames {
-		if !policy && Goal(i) >= CarriedDenied {
-			break
+		if g := Goal(i); g >= Remembered && !c.Reserves || g >= CarriedDenied && g < Remembered && !policy {
+			continue
 		}
 		all = append(all, result.Goal{Name: name, Count: c.Goals[i]})
 	}

@@ -50,8 +50,11 @@ func (c *Checker) compare(l *leased) {
 
 // refund gives the models of a slot units back that were taken at an instant.
 func (c *Checker) refund(s *Slot, now, taken, cost int64) {
-	s.leased.taken -= cost
-	c.compare(&s.leased)
+	if s.leased.taken -= cost; c.Leased != nil {
+		c.compare(&s.leased)
+	} else {
+		s.window.giveBack(taken-c.Epoch, cost)
+	}
 	s.retryAt, s.freshAt = 0, 0
 	for _, m := range []model.Model{s.model, s.delivered} {
 		if m != nil {

@@ -59,7 +59,8 @@ type Slot struct {
 	lossy bool
 	state *State // of the server, where several limits may share it; else nil
 	// carried reports whether the server's state may hold more than model does: what was
-	// charged under another limit, which was there before this one.
+	// charged under another limit, which was there before this one, or what it was given back, where
+	// that was lost.
 	carried bool
 	// forgotten is how many units the server has forgotten, which may so be admitted
 	// once more; losses is how often that happened.
@@ -85,8 +86,9 @@ type Slot struct {
 	// the first was.
 	locally, localSince int64
 
-	window   window
-	leased   leased
+	window window
+	leased leased
+	reserved
 	retained bool // it is never forgotten
 }
 
@@ -148,6 +150,9 @@ func (c *Checker) newSlot(l *Limit, key string, hash uint64) *Slot {
 func (c *Checker) start(s *Slot) {
 	l := s.Limit
 	s.model, s.delivered = l.Start(), nil
+	if c.Reserves && l.KnowsTakes() {
+		s.ifActual = l.Start()
+	}
 	if c.Measure {
 		s.trueTime = l.StartTrueTime(c.ClocksVary)
 	}
@@ -162,7 +167,7 @@ func (c *Checker) AtRest(s *Slot) bool {
 		return true // it is not the client's own
 	}
 	at := s.clock(c).Read()
-	return !s.retained && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
+	return !s.retained && s.open == 0 && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
 		(s.trueTime == nil || s.trueTime.Fresh(c.Epoch+c.Now)) && s.window.before(c.Now-s.Limit.Period)
 }
 
@@ -189,8 +194,8 @@ func (c *Checker) Debt(s *Slot) int64 {
 // the server has lost explains nothing any more once the slot was fresh. That is seen
 // here and not when it becomes fresh: until this charge the clock might have gone back.
 func (s *Slot) chargeModels(at, now, cost int64) {
-	if s.lossy && s.model.Fresh(at) {
-		s.lossy, s.forgotten, s.losses = false, 0, 0
+	if (s.lossy || s.debts > 0) && s.model.Fresh(at) {
+		s.lossy, s.forgotten, s.losses, s.debts = false, 0, 0, 0
 	}
 	switch {
 	case s.delivered == nil:

@@ -71,8 +71,19 @@ func (l *log) Debt(now int64) int64 {
 
 func (l *log) Fresh(now int64) bool { return l.Debt(now) == 0 }
 
+// Refund takes back from the entry of that instant; where there never was one, as where a clock goes back, from
+// those before it.
 func (l *log) Refund(at, cost int64) {
 	l.move(at)
+	for i := len(l.entries) - 1; i >= 0; i-- {
+		if e := &l.entries[i]; e.at == at {
+			back := min(cost, e.cost)
+			if e.cost -= back; i >= l.live {
+				l.sum -= back
+			}
+			return
+		}
+	}
 	for i := len(l.entries) - 1; i >= l.live && cost > 0; i-- {
 		if e := &l.entries[i]; e.at <= at {
 			back := min(cost, e.cost)

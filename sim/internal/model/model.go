@@ -148,6 +148,16 @@ func (l *Limit) StartLate(late int64) Model {
 	return nil
 }
 
+// KnowsTakes reports whether the state knows when units were taken, for as long as they count: then what is given
+// back leaves no trace, whatever came in between.
+func (l *Limit) KnowsTakes() bool {
+	switch l.Kind {
+	case algorithm.KindFixedWindow, algorithm.KindSlidingCounter, algorithm.KindSlidingLog:
+		return true
+	}
+	return false
+}
+
 // Bound returns the most units that the limit admits to one slot in a closed interval
 // of length µs; the largest int64 where no bound is stated.
 func (l *Limit) Bound(length int64) int64 {

@@ -11,12 +11,16 @@ import (
 type group struct {
 	batched   batch.Group[*group]
 	ops       []store.Op
+	once      *store.Once // nil: the step has no ID
 	slots     []*check.Slot
-	coroutine *coroutine // that waits for it
+	reserved  *reservation // that it is of; nil for none
+	coroutine *coroutine   // that waits for it
 
 	answered bool // the caller has gone on, with or without an answer
 	left     bool // it went without
 	executed bool
+
+	remembered bool // it was not executed: its ID was known
 
 	at        algorithm.Instant
 	committed bool
@@ -35,7 +39,7 @@ func (g *group) leave(now int64, err error) {
 // undelivered notes for each slot that the answer to a commit never reaches its caller.
 func undelivered(ops []store.Op, slots []*check.Slot, at algorithm.Instant, now int64) {
 	for i := range ops {
-		if store.Changes(&ops[i]) {
+		if store.Changes(&ops[i]) && ops[i].Request.Verb != algorithm.Refund {
 			slots[i].Undelivered(int64(at), now, ops[i].Request.Cost)
 		}
 	}

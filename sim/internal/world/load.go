@@ -23,6 +23,7 @@ type load struct {
 	gateDraw  *random.Stream
 	turns     []int64 // attempts at each server so far, to spread them over nodes
 	result    result.Traffic
+	reserving *reserving // nil: requests cost what they cost
 
 	// Of an open stream.
 	stream  *traffic.Stream
@@ -60,6 +61,8 @@ type attempt struct {
 
 	// chargedAt is when the server charged this try, on its clock; 0: it did not.
 	chargedAt int64
+
+	reservation *reservation // nil where its cost is its cost
 }
 
 func newLoad(w *world, number int) *load {
@@ -75,6 +78,7 @@ func (l *load) begin() error {
 	for i := range l.world.servers {
 		l.retryDraw = append(l.retryDraw, streams.Stream(streamOf("retry", i)))
 	}
+	l.reserving = newReserving(l, streams)
 	l.turns = make([]int64, len(l.world.servers))
 	l.retry = traffic.NewRetry(l.Retry)
 	if l.Closed != nil {
@@ -231,6 +235,7 @@ func (w *world) arrive(a *attempt) {
 		c.Arrivals++
 	}
 	a.client.open++
+	w.reserve(a)
 	w.try(a)
 }
 
@@ -252,20 +257,30 @@ func (w *world) try(a *attempt) {
 		w.answered(a, answer{class: throttled})
 		return
 	}
-	for range w.nodes {
-		turn := &l.turns[a.client.server]
-		n := w.nodes[*turn%int64(len(w.nodes))]
-		*turn++
-		if n.down == 0 {
-			a.node = n
-			w.noteAttempt(check.Asked, a)
-			n.ask(a)
-			return
-		}
+	if n := a.upNode(nil); n != nil {
+		a.node = n
+		w.noteAttempt(check.Asked, a)
+		n.ask(a)
+		return
 	}
 	a.node = nil
 	w.noteAttempt(check.Failed, a)
 	w.answered(a, answer{class: failed})
+}
+
+// upNode returns the node whose turn it is, of those that are up; not other, where there is another one.
+// nil: none is up.
+func (a *attempt) upNode(other *node) *node {
+	nodes := a.load.world.nodes
+	for range nodes {
+		turn := &a.load.turns[a.client.server]
+		n := nodes[*turn%int64(len(nodes))]
+		*turn++
+		if n.down == 0 && (n != other || len(nodes) == 1) {
+			return n
+		}
+	}
+	return nil
 }
 
 // done repeats an attempt, or ends the request.
@@ -277,7 +292,9 @@ func (w *world) done(a *attempt, o answer) {
 		}
 		delay := micros(o.delay)
 		w.waits.add(w.Now - a.first + delay)
-		if a.caller != nil && delay > 0 {
+		if a.reservation != nil {
+			w.work(a, delay)
+		} else if a.caller != nil && delay > 0 {
 			w.queue.plan(w.Now+delay, (*turn)(a)) // before it the caller does nothing else
 		} else {
 			w.leave(a)

@@ -24,7 +24,7 @@ type node struct {
 	down  int // crashes that last
 
 	limiter  *weir.Limiter      // of a single limit
-	multi    *weir.MultiLimiter // of several, or of a policy
+	multi    *weir.MultiLimiter // of several, of a policy, or of reservations
 	rules    *policy.Enforcer   // of a policy
 	life     int                // counts its crashes
 	local    *localStore        // of the failure mode local; else nil
@@ -98,6 +98,9 @@ func (n *node) boot() error {
 	if err != nil {
 		return err
 	}
+	if beneath := w.opts.Beneath; beneath != nil && w.Reserves {
+		states = beneath(states)
+	}
 	if o := w.scenario.Nodes.Lease; o != nil {
 		if n.leases, err = newLeases(n, states, *o); err != nil {
 			return err
@@ -105,9 +108,11 @@ func (n *node) boot() error {
 		states = n.leases.Lease
 		n.leases.planSweep()
 	}
-	if w.together {
+	if w.together || w.Reserves {
+		opts.IDTTL, opts.SettleIntoDebt = n.settings.IDTTL, n.settings.SettleIntoDebt
 		n.multi, err = weir.NewMultiLimiter(states, opts)
-	} else {
+	}
+	if err == nil && !w.together {
 		n.limiter, err = weir.New(states, named(w.Limits[0]), opts)
 	}
 	if err != nil {
@@ -150,16 +155,22 @@ func (n *node) decide(a *attempt) {
 		n.decideGoverned(a)
 		return
 	}
+	if a.reservation != nil && (a.reservation.settling || !a.reservation.WithoutIDs) {
+		n.reserve(a)
+		return
+	}
 	if w.together {
 		w.asks = w.asks[:0]
 		for i, l := range w.Limits {
 			w.asks = append(w.asks, named(l).ForN(a.client.slots[i].Key, a.cost))
 		}
 		r, err := n.multi.Take(w.context(), w.asks...)
+		a.reservation.took(&r, err)
 		w.decidedTogether(a, &r, err)
 		return
 	}
 	d, err := n.limiter.AllowN(w.context(), a.client.slots[0].Key, a.cost)
+	a.reservation.took(&weir.Result{Allowed: d.Allowed, Decisions: []weir.Decision{d}}, err)
 	w.decided(a, &d, err)
 }
 

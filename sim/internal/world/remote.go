@@ -25,10 +25,19 @@ var (
 )
 
 // Features implements store.Featured: the Limiter's own time-out would be a real one.
-func (r *remote) Features() store.Features { return store.Features{Owner: r, NoIO: true} }
+func (r *remote) Features() store.Features {
+	return store.Features{Owner: r, NoIO: true, Once: func(_ context.Context, o store.Once, ops []store.Op) (algorithm.Instant, bool, error) {
+		return r.apply(&o, ops)
+	}}
+}
 
 // Apply implements store.Store.
-func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
+func (r *remote) Apply(_ context.Context, ops []store.Op) (algorithm.Instant, bool, error) {
+	return r.apply(nil, ops)
+}
+
+// apply sends a step, which has an ID where once is not nil.
+func (r *remote) apply(once *store.Once, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	n := r.node
 	w := n.world
 	c := w.running
@@ -40,10 +49,12 @@ func (r *remote) Apply(_ context.Context, ops []store.Op) (at algorithm.Instant,
 		}
 		a.asked += len(ops)
 	}
+	reserved := w.reserved()
 	if c == nil {
-		return w.serverOf(slots).decide(n.index, n.clock.read(w.Now), ops, slots)
+		g := &group{ops: ops, once: once, slots: slots, reserved: reserved}
+		return w.serverOf(slots).decide(n.index, n.clock.read(w.Now), g)
 	}
-	g := &group{ops: slices.Clone(ops), slots: slots, coroutine: c}
+	g := &group{ops: slices.Clone(ops), once: once, slots: slots, reserved: reserved, coroutine: c}
 	n.enqueue(g)
 	for !g.answered {
 		if err := c.wait(); err != nil {

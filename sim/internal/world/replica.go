@@ -14,17 +14,18 @@ type replicated struct {
 	at        int64
 	ops       []store.Op
 	slots     []*check.Slot // of ops
+	once      *store.Once   // its ID; nil for none
 	forgotten []store.Slot  // nil for a step of ops
 }
 
 // replicate sends a step that was made to the replicas, which make it later, at the
 // same instant.
-func (s *server) replicate(at int64, ops []store.Op, slots []*check.Slot) {
-	step := replicated{at: at}
-	for i := range ops {
-		if store.Changes(&ops[i]) {
-			step.ops = append(step.ops, store.Op{Slot: ops[i].Slot, Request: ops[i].Request})
-			step.slots = append(step.slots, slots[i])
+func (s *server) replicate(at int64, g *group) {
+	step := replicated{at: at, once: g.once}
+	for i := range g.ops {
+		if store.Changes(&g.ops[i]) || g.once != nil && takes(g.ops) { // an ID is of the whole step
+			step.ops = append(step.ops, store.Op{Slot: g.ops[i].Slot, Request: g.ops[i].Request})
+			step.slots = append(step.slots, g.slots[i])
 		}
 	}
 	if step.ops != nil {
@@ -60,7 +61,7 @@ func (r *replicated) make(on *state) error {
 	if r.forgotten != nil {
 		return on.store.Reset(context.Background(), r.forgotten)
 	}
-	_, _, err := on.store.Apply(context.Background(), r.ops)
+	_, _, err := on.apply(r.once, r.ops)
 	return err
 }
 
@@ -78,8 +79,13 @@ func (s *server) failOver() error {
 			if _, known := lost[slot]; !known {
 				order = append(order, slot)
 			}
-			lost[slot] += step.item.ops[i].Request.Cost
+			if r := step.item.ops[i].Request; r.Verb == algorithm.Refund {
+				w.Unrefunded(slot)
+			} else {
+				lost[slot] += r.Cost
+			}
 		}
+		s.loseID(step.item.once)
 	}
 	for _, slot := range order {
 		w.Goals[check.FailoverLost]++
@@ -102,6 +108,7 @@ func (s *server) loseAll() (err error) {
 		}
 	}
 	s.underWay = fifo[replicated]{}
+	s.loseIDs()
 	for _, slot := range w.slots() {
 		if slot.Server != s.index {
 			continue

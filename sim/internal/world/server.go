@@ -40,6 +40,8 @@ type server struct {
 	sweeps  bool
 	result  result.Counts
 
+	ids map[string]*remembered // what it remembers; see remember
+
 	// Of the rule isolation.
 	spared  bool           // it applies
 	answers []loggedAnswer // without the faults of other servers: those still to come
@@ -196,9 +198,11 @@ func (s *server) receiveAgain(c *call) {
 			ops[i] = store.Op{Slot: g.ops[i].Slot, Request: g.ops[i].Request}
 		}
 		// The answer is the answer to the first; an error means that nothing was charged.
-		at, committed, err := s.decide(c.node.index, c.instant, ops, g.slots)
-		if err == nil && committed {
+		again := &group{ops: ops, once: g.once, slots: g.slots, reserved: g.reserved}
+		at, committed, err := s.decide(c.node.index, c.instant, again)
+		if err == nil && committed && !again.remembered {
 			undelivered(ops, g.slots, at, w.trueInstant())
+			g.reserved.twice(ops)
 		}
 	}
 }
@@ -222,9 +226,9 @@ func (s *server) execute(c *call) {
 	}
 	for _, b := range c.Groups {
 		g := b.Value
-		g.at, g.committed, g.err = s.decide(c.node.index, c.instant, g.ops, g.slots)
+		g.at, g.committed, g.err = s.decide(c.node.index, c.instant, g)
 		g.executed = true
-		if g.left && g.committed {
+		if g.left && g.committed && !g.remembered {
 			undelivered(g.ops, g.slots, g.at, w.trueInstant())
 		}
 		if w.Failure != nil {
@@ -235,16 +239,27 @@ func (s *server) execute(c *call) {
 }
 
 // decide executes one group; sent is the instant on the clock of its node.
-func (s *server) decide(node int32, sent int64, ops []store.Op, slots []*check.Slot) (at algorithm.Instant, committed bool, err error) {
+func (s *server) decide(node int32, sent int64, g *group) (at algorithm.Instant, committed bool, err error) {
 	instant := s.instant(sent)
 	s.primary.clock.At = instant
-	at, committed, err = s.primary.store.Apply(context.Background(), ops)
+	known := s.remembers(g, instant)
+	at, committed, err = s.primary.apply(g.once, g.ops)
+	if known != nil {
+		g.remembered = true
+		s.checkRemembered(g, known, at, committed, err)
+		return at, committed, err
+	}
 	if err != nil {
 		return 0, false, err
 	}
-	s.world.Verify(&check.Decision{Node: node, Given: instant, At: int64(at), Ops: ops, Slots: slots, Committed: committed})
+	s.world.Verify(&check.Decision{
+		Node: node, Given: instant, At: int64(at), Ops: g.ops, Slots: g.slots, Committed: committed, Reserved: g.reserved.known(),
+	})
+	if committed && g.once != nil && takes(g.ops) {
+		s.remember(g, at)
+	}
 	if committed && len(s.replicas) > 0 {
-		s.replicate(int64(at), ops, slots)
+		s.replicate(int64(at), g)
 	}
 	return at, committed, nil
 }

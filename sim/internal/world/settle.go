@@ -25,6 +25,9 @@ func (w *world) settle(ctx context.Context) error {
 	}
 	w.checkMissing()
 	w.checkHeld()
+	if err := w.checkReservations(ctx); err != nil {
+		return err
+	}
 	w.rest()
 	peeked := make([]int, len(w.Limits))
 	for _, s := range w.slots() {
@@ -43,8 +46,8 @@ func (w *world) rest() {
 	if w.scenario.Nodes.Breaker {
 		w.Now += 2 * longestOpen
 	}
-	for _, s := range w.servers {
-		fresh := max(s.readings.LastAt, w.Epoch) + w.settles
+	for i, s := range w.servers {
+		fresh := max(s.readings.LastAt, w.Epoch) + w.settles + w.indebted(i)
 		for {
 			shows := s.instant(w.nodes[0].clock.read(w.Now))
 			if shows >= min(fresh, int64(algorithm.MaxInstant)) {

@@ -38,7 +38,8 @@ type Options struct {
 	// the calls to all of them share the bounds of one.
 	OneNode bool
 
-	// Beneath plants a mistake, for tests: it wraps the store that a Lease asks.
+	// Beneath plants a mistake, for tests: it wraps the store that a Lease asks, or that reservations are
+	// made in.
 	Beneath func(store.Store) store.Store
 }
 
@@ -95,6 +96,8 @@ type world struct {
 	states  []*state // to close
 
 	governed *governed // nil where no policy decides
+
+	reservations []*reservation // in the order in which they were made
 
 	known    map[string]*client
 	order    []*client // as they came
@@ -178,6 +181,7 @@ func (w *world) settings() {
 	w.Measure = w.ClocksVary || w.mode != weir.FailClosed || w.governed != nil
 	w.ClocksDiffer, w.ClocksDrift = nodes.Skew > 0 || nodes.Drift > 0, nodes.Drift > 0
 	w.Nodes = nodes.Count
+	w.Reserves = slices.ContainsFunc(s.Traffic, func(t scenario.Traffic) bool { return t.Reserve != nil })
 	if nodes.Lease != nil {
 		w.Leased = &check.Leased{Late: micros(scenario.Complete(*nodes.Lease).Life) + w.timeout}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/weirgo/weir/sim/result"
@@ -33,11 +34,12 @@ func (x *Exploration) Add(s *Simulation) {
 		x.Runs++
 		x.Attempts += r.Totals.Attempts
 		x.Events += r.Events
-		if x.Goals == nil {
-			x.Goals = make([]result.Goal, len(r.Goals))
-		}
-		for i, g := range r.Goals {
-			x.Goals[i] = result.Goal{Name: g.Name, Count: x.Goals[i].Count + g.Count}
+		for _, g := range r.Goals { // not every scenario has all of them
+			if i := slices.IndexFunc(x.Goals, func(h result.Goal) bool { return h.Name == g.Name }); i >= 0 {
+				x.Goals[i].Count += g.Count
+			} else {
+				x.Goals = append(x.Goals, g)
+			}
 		}
 	}
 	if s.Wrong() != nil {

@@ -147,6 +147,41 @@ func trafficTable(results []*result.Result) table {
 	return t
 }
 
+// reservedTable is what became of the reservations of each traffic, a column for each result.
+func reservedTable(results []*result.Result) table {
+	t := headed("Reservations", results)
+	for i, one := range results[0].Traffic {
+		for _, c := range []struct {
+			what string
+			of   func(*result.Reservations) int64
+		}{
+			{"reserved", func(n *result.Reservations) int64 { return n.Made }},
+			{"units estimated", func(n *result.Reservations) int64 { return n.EstimatedUnits }},
+			{"settled", func(n *result.Reservations) int64 { return n.Settled }},
+			{"units settled", func(n *result.Reservations) int64 { return n.ActualUnits }},
+			{"of them cancelled", func(n *result.Reservations) int64 { return n.Cancelled }},
+			{"of them more than was left", func(n *result.Reservations) int64 { return n.Clamped }},
+			{"never settled", func(n *result.Reservations) int64 { return n.Never }},
+			{"client does not know", func(n *result.Reservations) int64 { return n.Unsure }},
+		} {
+			if reservations(results, i) {
+				counts(&t, Quoted(one.Name)+": "+c.what, results, func(r *result.Result) int64 {
+					if n := r.Traffic[i].Reservations; n != nil {
+						return c.of(n)
+					}
+					return 0
+				})
+			}
+		}
+	}
+	return t
+}
+
+// reservations reports whether a traffic has any.
+func reservations(results []*result.Result, traffic int) bool {
+	return slices.ContainsFunc(results, func(r *result.Result) bool { return r.Traffic[traffic].Reservations != nil })
+}
+
 // serverTable is how requests for keys of each server ended, a column for each result.
 func serverTable(results []*result.Result) table {
 	t := headed("Servers", results)
