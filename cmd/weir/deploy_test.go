@@ -3,12 +3,14 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/weirgo/weir/internal/servertest"
 )
 
 // TestDeployedConfigurationsAreValid checks what deploy/ gives to weir serve, and that
@@ -54,5 +56,24 @@ func TestDeployedConfigurationsAreValid(t *testing.T) {
 	}
 	if got := start("serve", "--check", "--config", filepath.Join(folder, "weir.yaml")); got.status != exitUsage || !strings.Contains(got.err, "policy.yaml") {
 		t.Errorf("status %d, %q: want the policy that is missing", got.status, got.err)
+	}
+}
+
+// TestDeployedServiceAnswersEnvoy serves the configuration of the compose file on a Valkey,
+// and asks what its Envoy asks.
+func TestDeployedServiceAnswersEnvoy(t *testing.T) {
+	valkey := servertest.Start(t, servertest.Valkey, nil)
+	s := serving(t, "--config", "../../deploy/compose/weir/weir.yaml", "--store", "redis://"+valkey.Addr())
+	counts := map[int]int{}
+	for range 90 { // three times the limit: a minute may end in between
+		reply, err := http.Post(s.http+"/json", "application/json", strings.NewReader(`{"domain": "edge", "descriptors": [{"entries": [{"key": "remote_address", "value": "192.0.2.1"}]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Body.Close()
+		counts[reply.StatusCode]++
+	}
+	if counts[200] < 30 || counts[429] < 1 || counts[200]+counts[429] != 90 {
+		t.Errorf("answers by their status: %v, want 30 a minute with 200, and 429", counts)
 	}
 }

@@ -70,6 +70,7 @@ func TestComposePartsFindEachOther(t *testing.T) {
 	}
 	read(t, "weir/weir.yaml", &weir)
 	var prometheus struct {
+		Rules  []string `yaml:"rule_files"`
 		Scrape []struct {
 			Static []struct{ Targets []string } `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
@@ -77,6 +78,27 @@ func TestComposePartsFindEachOther(t *testing.T) {
 	read(t, "prometheus.yml", &prometheus)
 	if got := prometheus.Scrape[0].Static[0].Targets; !slices.Equal(got, []string{"weir:" + portOf(weir.Listen.Admin)}) {
 		t.Errorf("Prometheus reads %q, and weir has its metrics at %s", got, weir.Listen.Admin)
+	}
+	mounted := func(service, target string) string {
+		for _, v := range project(t).Services[service].Volumes {
+			if v.Target == target {
+				return v.Source
+			}
+		}
+		t.Errorf("%s has nothing at %s", service, target)
+		return ""
+	}
+	for _, target := range prometheus.Rules {
+		if source := mounted("prometheus", target); filepath.Base(source) != "rules.yaml" {
+			t.Errorf("Prometheus has %s at %s", source, target)
+		}
+	}
+	var dashboards struct {
+		Providers []struct{ Options struct{ Path string } }
+	}
+	read(t, "grafana/dashboards/weir.yaml", &dashboards)
+	if found, err := filepath.Glob(filepath.Join(mounted("grafana", dashboards.Providers[0].Options.Path), "*.json")); err != nil || len(found) == 0 {
+		t.Errorf("Grafana has no dashboard: %v", err)
 	}
 	if envoy := text(t, "envoy.yaml"); !strings.Contains(envoy, "{address: weir, port_value: "+portOf(weir.Listen.GRPC)+"}") {
 		t.Errorf("Envoy does not ask weir at %s", weir.Listen.GRPC)
