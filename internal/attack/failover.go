@@ -128,11 +128,7 @@ func clusterFailOver(s *scene) account {
 	replica.AwaitReceived()
 	s.tell(mark)
 	received := s.ledger.readReplica(replica)
-	for _, node := range append(c.Nodes(), replica) {
-		if node != primary {
-			node.Do("CONFIG", "SET", "cluster-node-timeout", "2000")
-		}
-	}
+	c.SetNodeTimeout(2*time.Second, primary)
 	begin := time.Now()
 	c.AwaitPromotion(primary, replica)
 	promoted := time.Since(begin)

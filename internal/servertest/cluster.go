@@ -87,6 +87,17 @@ func (c *Cluster) AddReplica(node *Server) *Server {
 	return s
 }
 
+// SetNodeTimeout changes after which time without an answer a node is held for down, on
+// all nodes that run, but for some.
+func (c *Cluster) SetNodeTimeout(d time.Duration, but ...*Server) {
+	c.tb.Helper()
+	for _, s := range c.all() {
+		if s.Pid() != 0 && !slices.Contains(but, s) {
+			s.Do("CONFIG", "SET", "cluster-node-timeout", strconv.FormatInt(d.Milliseconds(), 10))
+		}
+	}
+}
+
 // AwaitPromotion waits until a replica has taken over the slots of a node, and all nodes but
 // that one know it. The replica has the place of the node from then on.
 func (c *Cluster) AwaitPromotion(node, replica *Server) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestClusterSharesItsSlots(t *testing.T) {
@@ -59,7 +60,7 @@ func TestClusterOfOne(t *testing.T) {
 // TestClusterFailsOver: each of three primaries has a replica; the replica of one that is
 // frozen has its slots and its data a moment later, and slots still move.
 func TestClusterFailsOver(t *testing.T) {
-	cfg := &Config{Args: []string{"--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"}}
+	cfg := &Config{Args: []string{"--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"}}
 	EachCluster(t, 3, cfg, func(t *testing.T, c *Cluster) {
 		replicas := map[*Server]*Server{}
 		for _, node := range c.Nodes() {
@@ -71,6 +72,7 @@ func TestClusterFailsOver(t *testing.T) {
 		Await(t, "the replica has the key", func() bool { return next.Do("DBSIZE") == int64(1) })
 		old.Freeze()
 		next.AwaitReceived()
+		c.SetNodeTimeout(2*time.Second, old)
 		c.AwaitPromotion(old, next)
 		if got := c.Node("a"); got != next {
 			t.Fatalf("the key is at %s, want %s", got.Addr(), next.Addr())
