@@ -23,8 +23,12 @@ func TestMain(m *testing.M) {
 	// A cluster client of valkey-go asks for the slots a second later, and closes connections
 	// that it does without after five, also when it is closed by then.
 	const valkeyGo = "github.com/valkey-io/valkey-go."
+	// A pool of go-redis asks each second whether a server that refused it is back, and a
+	// cluster client pauses between two questions for the slots, also when it is closed by then.
+	const goRedis = "github.com/redis/go-redis/v9"
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(valkeyGo+"(*call).DelayDo.func1"),
-		goleak.IgnoreAnyFunction(valkeyGo+"(*clusterClient)._refresh.func2"))
+		goleak.IgnoreAnyFunction(valkeyGo+"(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction(goRedis+"/internal/pool.(*ConnPool).tryDial"), goleak.IgnoreAnyFunction(goRedis+".(*clusterStateHolder).LazyReload.func1"))
 }
 
 type silence struct{}

@@ -18,6 +18,10 @@ type account struct {
 	// known up to the unknown outcomes.
 	restored []int64
 
+	// forgets reports whether what is not in held may be lost, by an amount that nobody
+	// can read: known up to the unknown outcomes.
+	forgets bool
+
 	note   string // what else was measured
 	broken error  // a bound of the event itself that does not hold
 }
@@ -78,6 +82,12 @@ func (a *account) check(keys []key, r *report) (s sums, broken error) {
 			bound(k, "restored ≤ acked + unknown", 0, back, before.Acked+before.Unknown)
 			// A call whose callers have left may be sent after the restart.
 			bound(k, "acked ≤ charged ≤ acked + unknown, after the restart", after.Acked, a.held[k]-back, after.Acked+after.Unknown+before.Unknown)
+			bound(k, "acked beyond the capacity ≤ lost", 0, over, max(0, lostMax))
+		case a.forgets:
+			lostMax := t.Acked + t.Unknown - a.held[k]
+			s.lostMin += max(0, t.Acked-a.held[k])
+			s.lostMax += lostMax
+			bound(k, "charged ≤ acked + unknown", 0, a.held[k], t.Acked+t.Unknown)
 			bound(k, "acked beyond the capacity ≤ lost", 0, over, max(0, lostMax))
 		case a.lost != nil:
 			s.lostMin += a.lost[k]

@@ -40,6 +40,11 @@ func TestBoundsOfAccounts(t *testing.T) {
 		{"admitted again what was lost", account{held: []int64{100}, lost: []int64{5}}, phases(tally{Acked: 105}), ""},
 		{"admitted again more than was lost", account{held: []int64{101}, lost: []int64{4}}, phases(tally{Acked: 105}), "beyond the capacity ≤ lost"},
 
+		{"forgot some", account{held: []int64{4}, forgets: true}, phases(few), ""},
+		{"forgot nothing", account{held: []int64{12}, forgets: true}, phases(few), ""},
+		{"charged twice and forgets", account{held: []int64{13}, forgets: true}, phases(few), "charged ≤ acked + unknown"},
+		{"admitted again what was forgotten", account{held: []int64{100}, forgets: true}, phases(tally{Acked: 105}), ""},
+
 		{"restored all", account{held: []int64{20}, restored: []int64{10}}, phases(few, few), ""},
 		{"restored nothing", account{held: []int64{10}, restored: []int64{0}}, phases(few, few), ""},
 		{"restored more than was charged", account{held: []int64{23}, restored: []int64{13}}, phases(few, few), "restored ≤"},

@@ -140,3 +140,36 @@ func clusterFailOver(s *scene) account {
 	a.note = failOverNote(promoted, resumed)
 	return a
 }
+
+// sentinelCommand lets the Sentinels promote a replica while the primary serves on, as an
+// operator does before maintenance. The old primary becomes a replica, and what it had
+// beyond the new one is gone unread. Where writes are held back meanwhile, it has nothing.
+func sentinelCommand(pause bool) func(s *scene) account {
+	return func(s *scene) account {
+		primary := s.server()
+		replica := servertest.StartReplica(s.tb, primary, nil)
+		watching := servertest.StartSentinels(s.tb, 3, primary, 1, 30*time.Second)
+		s.start(sentinel, watching.Addrs())
+		s.tell(start)
+		s.awaitDecisions(few)
+		s.wait(0.25)
+		if pause {
+			// The Sentinels' command to follow is held back, too, and is first when the pause ends.
+			primary.Do("CLIENT", "PAUSE", "20000", "WRITE")
+			servertest.Await(s.tb, "the replica has everything", func() bool { return replica.Received(primary) })
+		}
+		begin := time.Now()
+		watching.FailOver()
+		replica.AwaitPrimary()
+		primary.AwaitReplica()
+		handed := time.Since(begin)
+		s.tell(mark)
+		resumed := s.awaitDecisions(1)
+		s.awaitDecisions(few)
+		s.wait(0.5)
+		a := s.whole(replica)
+		a.forgets = !pause
+		a.note = fmt.Sprintf("the old primary followed after %s, all processes served %s later", short(handed), short(resumed))
+		return a
+	}
+}

@@ -34,20 +34,42 @@ func (s *Server) AwaitReceived() {
 	s.tb.Helper()
 	// What answers a command has read what lay ready from its primary, too.
 	const rounds = 20
-	last, same := "", 0
+	last, same := int64(-1), 0
 	s.await("a replica that has received everything", func() bool {
-		offset := ""
-		info, _ := s.Do("INFO", "replication").(string)
-		for line := range strings.Lines(info) {
-			if strings.HasPrefix(line, "slave_repl_offset:") {
-				offset = line
-			}
-		}
-		if offset != last || offset == "" {
-			last, same = offset, 0
+		if now := offset(s.Do("INFO", "replication"), "slave_repl_offset:"); now != last || now < 0 {
+			last, same = now, 0
 		}
 		same++
 		return same > rounds
+	})
+}
+
+// Received reports whether a replica has all that its primary has written so far.
+func (s *Server) Received(primary *Server) bool {
+	s.tb.Helper()
+	return offset(s.Do("INFO", "replication"), "slave_repl_offset:") >= offset(primary.Do("INFO", "replication"), "master_repl_offset:")
+}
+
+// offset returns a number of INFO, and -1 where it is not there.
+func offset(info any, field string) int64 {
+	text, _ := info.(string)
+	for line := range strings.Lines(text) {
+		if rest, is := strings.CutPrefix(strings.TrimSpace(line), field); is {
+			if n, err := strconv.ParseInt(rest, 10, 64); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// AwaitReplica waits until the server is a replica. It tries again after an error, as
+// AwaitPrimary does.
+func (s *Server) AwaitReplica() {
+	s.tb.Helper()
+	s.await("a replica", func() bool {
+		info, err := s.Try("INFO", "replication")
+		return err == nil && hasLine(info, "role:slave")
 	})
 }
 

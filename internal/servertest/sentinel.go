@@ -71,6 +71,12 @@ func (s *Sentinels) SetDownAfter(d time.Duration) {
 	}
 }
 
+// FailOver has a replica promoted though the primary lives.
+func (s *Sentinels) FailOver() {
+	s.all[0].tb.Helper()
+	s.all[0].Do("SENTINEL", "FAILOVER", PrimaryName)
+}
+
 // Stop stops all sentinels. Stopping twice is fine.
 func (s *Sentinels) Stop() {
 	for _, one := range s.all {
