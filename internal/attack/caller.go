@@ -39,14 +39,14 @@ type task struct {
 const (
 	start = "start" // the callers start
 	mark  = "mark"  // the next phase starts: no call is in both
-	ask   = "ask"   // how many decisions there were in the phase
+	ask   = "ask"   // how many calls were admitted in the phase
 	stop  = "stop"  // the callers end, and the process with them
 )
 
 type reply struct {
-	Error     string
-	Decisions int64   // of ask
-	Report    *report // of stop
+	Error    string
+	Admitted int64   // of ask
+	Report   *report // of stop
 }
 
 // CallersMain runs callers and exits where this process was started to be one of
@@ -93,7 +93,7 @@ func serve(r io.Reader, w io.Writer) error {
 		case mark:
 			c.mark()
 		case ask:
-			answer.Decisions = c.decisions()
+			answer.Admitted = c.admitted()
 		case stop:
 			report := c.stop()
 			return answers.Encode(reply{Report: &report})
@@ -211,12 +211,13 @@ func (c *callers) mark() {
 	c.nextPhase()
 }
 
-// decisions returns how many there were in this phase.
-func (c *callers) decisions() (n int64) {
+// admitted returns how many calls were in this phase. A denial says little: a server that
+// may not write denies, too.
+func (c *callers) admitted() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.report.Phases[len(c.report.Phases)-1].Keys {
-		n += t.Acked + t.Denied
+		n += t.Acked
 	}
 	return n
 }

@@ -37,6 +37,7 @@ var events = []event{
 	{Name: "sentinel-replicas", Lossy: true, Does: "the same with two replicas, one of which must have what is admitted (Options.Replicas 1)", setUp: oneReplica, run: sentinels(2)},
 	{Name: "sentinel-command", Lossy: true, Does: "SENTINEL FAILOVER of a primary that lives", run: sentinelCommand(false)},
 	{Name: "sentinel-paused", Does: "the same while CLIENT PAUSE holds writes back", run: sentinelCommand(true)},
+	{Name: "sentinel-planned", Does: "FAILOVER of a primary that Sentinels watch", run: sentinelPlanned},
 	{Name: "cluster-failover", Lossy: true, Does: "SIGSTOP of a primary of a cluster, which has a replica", setUp: oneNode, run: clusterFailOver},
 	{Name: "migration", Does: "hash slots move between three nodes of a cluster, one after the other", setUp: slower, run: migration},
 	{Name: "frozen-node", Does: "SIGSTOP of one of three nodes of a cluster: calls for keys of the others", setUp: oneProcess(6*time.Second, 300), run: frozenNode},

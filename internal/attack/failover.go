@@ -52,7 +52,7 @@ func planned(s *scene) account {
 	return s.whole(replica)
 }
 
-// few is how many decisions each process has at least before a fail-over, and after it.
+// few is how many admitted calls each process has at least before a fail-over, and after it.
 const few = 20
 
 // sentinels freezes a primary that three Sentinels watch. Nothing reaches its replicas
@@ -69,7 +69,7 @@ func sentinels(n int) func(s *scene) account {
 		watching := servertest.StartSentinels(s.tb, 3, primary, n, time.Hour)
 		s.start(sentinel, watching.Addrs())
 		s.tell(start)
-		s.awaitDecisions(few)
+		s.awaitAdmitted(few)
 		s.wait(0.25)
 		primary.Freeze()
 		received := map[*servertest.Server][]int64{}
@@ -82,8 +82,8 @@ func sentinels(n int) func(s *scene) account {
 		begin := time.Now()
 		next := servertest.AwaitPromoted(s.tb, replicas)
 		promoted := time.Since(begin)
-		resumed := s.awaitDecisions(1)
-		s.awaitDecisions(few)
+		resumed := s.awaitAdmitted(1)
+		s.awaitAdmitted(few)
 		s.wait(0.25)
 		s.stop()
 		watching.Stop()
@@ -122,7 +122,7 @@ func clusterFailOver(s *scene) account {
 	s.ledger.keys = slices.DeleteFunc(s.ledger.keys, func(k key) bool { return c.Node(k.Name) != primary })
 	s.start(cluster, c.Addrs())
 	s.tell(start)
-	s.awaitDecisions(few)
+	s.awaitAdmitted(few)
 	s.wait(0.25)
 	primary.Freeze()
 	replica.AwaitReceived()
@@ -132,8 +132,8 @@ func clusterFailOver(s *scene) account {
 	begin := time.Now()
 	c.AwaitPromotion(primary, replica)
 	promoted := time.Since(begin)
-	resumed := s.awaitDecisions(1)
-	s.awaitDecisions(few)
+	resumed := s.awaitAdmitted(1)
+	s.awaitAdmitted(few)
 	s.wait(0.25)
 	a := s.clusterAccount(c)
 	a.restored = received
@@ -151,7 +151,7 @@ func sentinelCommand(pause bool) func(s *scene) account {
 		watching := servertest.StartSentinels(s.tb, 3, primary, 1, 30*time.Second)
 		s.start(sentinel, watching.Addrs())
 		s.tell(start)
-		s.awaitDecisions(few)
+		s.awaitAdmitted(few)
 		s.wait(0.25)
 		if pause {
 			// The Sentinels' command to follow is held back, too, and is first when the pause ends.
@@ -164,12 +164,33 @@ func sentinelCommand(pause bool) func(s *scene) account {
 		primary.AwaitReplica()
 		handed := time.Since(begin)
 		s.tell(mark)
-		resumed := s.awaitDecisions(1)
-		s.awaitDecisions(few)
+		resumed := s.awaitAdmitted(1)
+		s.awaitAdmitted(few)
 		s.wait(0.5)
 		a := s.whole(replica)
 		a.forgets = !pause
 		a.note = fmt.Sprintf("the old primary followed after %s, all processes served %s later", short(handed), short(resumed))
 		return a
 	}
+}
+
+// sentinelPlanned hands over by FAILOVER on the primary, of which the Sentinels know
+// nothing: they send clients to the old primary until they have found out.
+func sentinelPlanned(s *scene) account {
+	primary := s.server()
+	replica := servertest.StartReplica(s.tb, primary, nil)
+	watching := servertest.StartSentinels(s.tb, 3, primary, 1, time.Second)
+	s.start(sentinel, watching.Addrs())
+	s.tell(start)
+	s.awaitAdmitted(few)
+	s.wait(0.25)
+	host, port, _ := strings.Cut(replica.Addr(), ":")
+	primary.Do("FAILOVER", "TO", host, port, "TIMEOUT", strconv.Itoa(5000))
+	replica.AwaitPrimary()
+	s.tell(mark)
+	resumed := s.awaitAdmitted(few)
+	s.wait(0.25)
+	a := s.whole(replica)
+	a.note = fmt.Sprintf("all processes served %s after the hand-over", short(resumed))
+	return a
 }

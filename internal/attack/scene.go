@@ -81,13 +81,13 @@ func (s *scene) stop() {
 	}
 }
 
-// awaitDecisions waits until each process has n decisions in this phase, and returns how
+// awaitAdmitted waits until each process has n admitted calls in this phase, and returns how
 // long that took.
-func (s *scene) awaitDecisions(n int64) time.Duration {
+func (s *scene) awaitAdmitted(n int64) time.Duration {
 	s.tb.Helper()
 	begin := time.Now()
-	servertest.Await(s.tb, fmt.Sprintf("each process of callers has %d decisions", n), func() bool {
-		return !slices.ContainsFunc(s.tell(ask), func(r reply) bool { return r.Decisions < n })
+	servertest.Await(s.tb, fmt.Sprintf("each process of callers has %d admitted calls", n), func() bool {
+		return !slices.ContainsFunc(s.tell(ask), func(r reply) bool { return r.Admitted < n })
 	})
 	return time.Since(begin)
 }
