@@ -217,7 +217,7 @@ func expiryBoundary(w *world) {
 }
 
 func manyExpire(w *world) {
-	const n = 2500 // more than one command takes
+	const n = 1100 // more than one command takes
 	until := w.after(life)
 	for i := range int64(n) {
 		w.acquire(w.holder(fmt.Sprint(i)), n+1, held(i+1, until))
@@ -315,14 +315,14 @@ func slotsAreApart(w *world) {
 		w.inUse(0, 0)
 	}
 	w.slot = inflight.Slot{Key: "ids", Limit: "l"}
-	for i, id := range []string{"a", "1:a", ":", "\x00", "\xff\n", strings.Repeat("i", 64), "-", " "} {
+	for i, id := range []string{"a", "1:a", ":", "\x00", "\xff\n", strings.Repeat("i", 64), "-", " ", "ab", "a:", "A", strings.Repeat("i", 63)} {
 		w.acquire(w.holder(id), 100, held(int64(i+1), w.after(life)))
 	}
 	other := w.holder("a")
 	other.Cost = 2
-	w.acquire(other, 100, held(10, w.after(life))) // another cost is another holder
-	w.release(w.holder("a"), held(9, 0))
-	w.renew(other, held(9, w.after(life)))
+	w.acquire(other, 100, held(14, w.after(life))) // another cost is another holder
+	w.release(w.holder("a"), held(13, 0))
+	w.renew(other, held(13, w.after(life)))
 }
 
 func inputIsRefused(w *world) {

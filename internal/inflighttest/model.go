@@ -19,6 +19,7 @@ import (
 // model is the contract, written down in the simplest way: a list.
 type model struct {
 	held []modelHolder
+	late algorithm.Instant // a mistake: how long who has died is live
 }
 
 type modelHolder struct {
@@ -29,7 +30,7 @@ type modelHolder struct {
 }
 
 func (m *model) expire(now algorithm.Instant) {
-	m.held = slices.DeleteFunc(m.held, func(h modelHolder) bool { return h.until <= now })
+	m.held = slices.DeleteFunc(m.held, func(h modelHolder) bool { return h.until <= now-m.late })
 }
 
 func (m *model) find(h inflight.Holder) int {

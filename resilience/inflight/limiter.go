@@ -174,7 +174,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string) (*Hold, error) {
 // that may have been taken; what it does not reach comes back within the life of a hold.
 func (l *Limiter) AcquireN(ctx context.Context, key string, cost int64) (*Hold, error) {
 	h := Holder{Slot: Slot{key, l.limit.Name}, ID: weir.NewID(), Cost: cost, Life: l.life}
-	hold := &Hold{limiter: l, holder: h, since: l.clock.Now(), lost: make(chan struct{})}
+	hold := &Hold{limiter: l, holder: h, lost: make(chan struct{})}
 	sent := time.Now()
 	s, err := l.call(ctx, func(ctx context.Context) (Standing, error) { return l.store.Acquire(ctx, h, l.units()) })
 	unknown := errors.Is(err, store.ErrOutcomeUnknown)
@@ -198,7 +198,7 @@ func (l *Limiter) AcquireN(ctx context.Context, key string, cost int64) (*Hold, 
 		}
 		return nil, fmt.Errorf("inflight: acquire: %w", err)
 	}
-	hold.allowed = true
+	hold.allowed, hold.since = true, l.clock.Now()
 	l.counts.held.Add(1)
 	if hold.counted {
 		hold.begin(sent)
