@@ -197,3 +197,23 @@ func thousand(a algorithm.Algorithm, n int) []store.Op {
 	}
 	return ops
 }
+
+// TestKeysOfAClusterAreKeptApart: also keys with braces, which say where a cluster puts them.
+func TestKeysOfAClusterAreKeptApart(t *testing.T) {
+	eachSeveral(t, naturalPairs(), func(t *testing.T, e *env) {
+		s := e.store(t, nil)
+		keys := []string{"alice", "{alice}", "a}b{c", "}x", "{}", "a key", "a\nkey"}
+		for _, name := range kindNames {
+			a := longest(name, 5)
+			for call := range 6 { // in turn, so that keys that share a budget are in each other's way
+				for _, key := range keys {
+					if admitted := mustApply(t, s, op(key, "", a, 1)); admitted != (call < 5) {
+						t.Errorf("%s: %q: call %d of 5 and one more: %v", name, key, call+1, admitted)
+					}
+				}
+			}
+			_, _, err := s.Apply(context.Background(), []store.Op{op("", "", a, 1)})
+			wantKind(t, name+": empty key", err, "invalid")
+		}
+	})
+}
