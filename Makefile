@@ -39,4 +39,4 @@ shots: ## Look at the HTML reports in Chromium, renew the pictures of the docs; 
 	@scripts/shots $(TO)
 
 tidy: ## go mod tidy in every module
-	@for m in . api cmd/weir bench bench/ratelimit service adapter/* observe/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	@for m in . api cmd/weir bench bench/ratelimit bench/envoyproxy service adapter/* observe/* tools; do (cd $$m && GOWORK=off go mod tidy) || exit 1; done

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 const root = "github.com/weirgo/weir"
 
 // modules are the folders with a go.mod of their own. Tools are no part of what
-// we ship; their go.mod is their list.
+// we ship; their go.mod is their list. bench/envoyproxy is no part of go.work, see its doc.go.
 var modules = []string{".", "api", "cmd/weir", "bench", "bench/ratelimit", "adapter/connect", "adapter/echo", "adapter/echo5", "adapter/fiber", "adapter/gin", "adapter/grpc", "observe/otel", "observe/prometheus", "service"}
 
 // rule says which packages of the project a layer may import, and why no others.
