@@ -117,6 +117,10 @@ var hidden = []struct {
 
 // TestFamily tries parameters of every size, since one size hides mistakes.
 func TestParametersOfFamiliesShowWhatOneSizeHides(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
 	for _, b := range hidden {
 		caught := func(p law.Parameters, seed uint64) bool {
 			return slices.ContainsFunc(law.All(), func(l law.Law) bool {
@@ -129,7 +133,7 @@ func TestParametersOfFamiliesShowWhatOneSizeHides(t *testing.T) {
 			t.Errorf("%q is caught with %v, which must hide it", b.how, tiny)
 		}
 		slices.Reverse(all)
-		for n := range uint64(10) {
+		for n := range seeds {
 			if !slices.ContainsFunc(all, func(p law.Parameters) bool { return caught(p, 1+1000*n) }) {
 				t.Errorf("%q is not caught with seed %d", b.how, 1+1000*n)
 			}

@@ -24,7 +24,9 @@ func TestCoverageTablesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	page = replacePart(t, page, "hooks", hooksTable())
+	if !testing.Short() { // it runs the checks of many mistakes
+		page = replacePart(t, page, "hooks", hooksTable())
+	}
 	page = replacePart(t, page, "checks", checksTable())
 	page = replacePart(t, page, "coverage", coverageTable(t))
 	page = replacePart(t, page, "track record", trackTable())

@@ -15,6 +15,9 @@ import (
 // which check is the first to fail, with a star if that one is meant for it; a new
 // order of the checks is to be judged by it.
 func TestFirstFailureLeadsToTheCause(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: every check of every mistake; those that are meant for it run in TestEachBrokenStoreIsCaughtByTheCheckMeantForIt")
+	}
 	var golden strings.Builder
 	for _, m := range mutants() {
 		if m.cfg.OwnClock {

@@ -136,7 +136,10 @@ func brokenLua(t *testing.T, old, new string) string {
 func TestEachBrokenScriptIsCaughtByTheCheckMeantForIt(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
 		a, earlier := scriptTestees()
-		for _, b := range brokenScripts {
+		for i, b := range brokenScripts {
+			if testing.Short() && i%2 == 0 == (server.Kind() == servertest.Redis) {
+				continue // each mistake on one of the servers
+			}
 			t.Run(strings.ReplaceAll(b.name, " ", "-"), func(t *testing.T) {
 				lua := brokenLua(t, b.old, b.new)
 				for n := range uint64(min(*runs, 10)) {

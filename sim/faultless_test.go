@@ -99,7 +99,11 @@ func TestWorstCasesAreReached(t *testing.T) {
 // TestCountsAddUp: nothing is counted twice or not at all.
 func TestCountsAddUp(t *testing.T) {
 	scenarios := []*scenario.Scenario{parsed(t, crowded)}
-	for seed := range uint64(25) {
+	seeds := uint64(25)
+	if testing.Short() {
+		seeds = 8
+	}
+	for seed := range seeds {
 		scenarios = append(scenarios, scenario.Generate(seed))
 	}
 	for _, s := range scenarios {

@@ -361,6 +361,9 @@ func (i impatient) Sweep(now algorithm.Instant) int { return i.Store.Sweep(now +
 // TestExplorationReachesLifeTimes: a store without grace violates a rule in some of the
 // first seeds.
 func TestExplorationReachesLifeTimes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a search through seeds; TestMutantsAreCaught has mistakes that are found at once")
+	}
 	opts := &Options{NewStore: func(clock store.Clock) (store.Store, error) {
 		s, err := memorystore.New(&memorystore.Options{Clock: clock})
 		return impatient{s}, err

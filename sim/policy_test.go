@@ -152,7 +152,11 @@ func TestShadowRuleChangesNoAnswerOfASimulation(t *testing.T) {
 func TestPolicyHoldsInGeneratedScenarios(t *testing.T) {
 	policy := parsed(t, shopWorld).Policy
 	request := parsed(t, shopWorld).Traffic[0].Request
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		s := scenario.Generate(seed)
 		s.Limits, s.Together, s.Server.Count, s.Policy, s.Start = nil, false, 0, policy, parsed(t, shopWorld).Start
 		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = false, 0, 0

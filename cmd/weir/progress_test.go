@@ -80,6 +80,7 @@ func TestProgressIsShownOnATerminal(t *testing.T) {
 
 // The table of a verification comes at the end, where a bar is shown meanwhile.
 func TestVerifyShowsProgressOnATerminal(t *testing.T) {
+	leftToTheRaceRun(t)
 	master, terminal, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

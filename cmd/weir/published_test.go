@@ -56,6 +56,7 @@ func TestWaitsThatAServiceHasNamed(t *testing.T) {
 
 // B130: five cases that a guide counts for 10,000 a second and a burst of 5,000.
 func TestTokenBucketOfAGuideInNumbers(t *testing.T) {
+	leftToTheRaceRun(t)
 	every := func(from, step, n, cost int64) (trace string) {
 		for i := range n {
 			trace += strings.Repeat(asked(from+i*step, 1), int(cost))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/internal/oracle"
+	"github.com/weirgo/weir/internal/race"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/internal/storeurl"
 	"pgregory.net/rapid"
@@ -22,6 +23,15 @@ func leftToTheFullRun(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: whole runs against real servers")
+	}
+}
+
+// leftToTheRaceRun skips what takes seconds in the check before a commit, which is short and
+// without the race detector: the full run and the short one with the detector have it.
+func leftToTheRaceRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() && !race.Enabled {
+		t.Skip("-short without -race: takes seconds")
 	}
 }
 

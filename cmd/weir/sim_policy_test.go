@@ -72,6 +72,7 @@ func TestSimRunsAPolicyInPlaceOfLimits(t *testing.T) {
 
 // TestSimWithAPolicyThatAsksNoLimit: no rule applies, or the lists answer everything.
 func TestSimWithAPolicyThatAsksNoLimit(t *testing.T) {
+	leftToTheRaceRun(t)
 	t.Chdir(t.TempDir())
 	write(t, "s.yaml", policyWorld)
 	for text, want := range map[string]string{
@@ -93,6 +94,7 @@ func TestSimWithAPolicyThatAsksNoLimit(t *testing.T) {
 }
 
 func TestAPolicyReplacesTheLimitsOfEveryBuiltInScenario(t *testing.T) {
+	leftToTheRaceRun(t)
 	t.Chdir(t.TempDir())
 	write(t, "p.yaml", simulatedPolicy)
 	for _, s := range scenario.List() {

@@ -178,6 +178,7 @@ func TestSimTraceHoldsEveryEvent(t *testing.T) {
 }
 
 func TestSimDrawsAPageAndPlots(t *testing.T) {
+	leftToTheRaceRun(t)
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.html")
 	for name, starts := range map[string]string{"plot.svg": "<", "plot.png": "\x89PNG"} {

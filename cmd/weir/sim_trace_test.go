@@ -80,6 +80,7 @@ func packed(t *testing.T, text string) string {
 // A replay of a trace, and a simulation of the same requests without a network, decide
 // each request in the same way, to the last number.
 func TestSimOfATraceDecidesAsItsReplay(t *testing.T) {
+	leftToTheRaceRun(t)
 	for _, c := range []struct {
 		name, text, fields string
 		flags              []string

@@ -23,6 +23,7 @@ func replaysAndVerifies(t *testing.T, url string) {
 }
 
 func TestCommandWorksBehindSentinels(t *testing.T) {
+	leftToTheRaceRun(t)
 	for _, kind := range servertest.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			primary := servertest.Start(t, kind, nil)
@@ -35,6 +36,7 @@ func TestCommandWorksBehindSentinels(t *testing.T) {
 }
 
 func TestCommandWorksOnAClusterAndSaysWhatCannotBeTaken(t *testing.T) {
+	leftToTheRaceRun(t)
 	servertest.EachCluster(t, 3, nil, func(t *testing.T, c *servertest.Cluster) {
 		url := c.Nodes()[0].Kind().String() + "-cluster://" + strings.Join(c.Addrs(), ",")
 		replaysAndVerifies(t, url)

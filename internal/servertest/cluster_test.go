@@ -9,7 +9,17 @@ import (
 	"time"
 )
 
+// leftToTheFullRun skips what waits for servers to agree, where the time is short:
+// TestClusterMovesASlotWithItsKeys has a cluster, and TestReplicaHasTheDataAndIsPromoted a pair.
+func leftToTheFullRun(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: waits for servers to agree")
+	}
+}
+
 func TestClusterSharesItsSlots(t *testing.T) {
+	leftToTheFullRun(t)
 	EachCluster(t, 3, nil, func(t *testing.T, c *Cluster) {
 		if len(c.Addrs()) != 3 || len(c.Nodes()) != 3 {
 			t.Fatalf("nodes at %v", c.Addrs())
@@ -41,6 +51,7 @@ func TestClusterSharesItsSlots(t *testing.T) {
 }
 
 func TestClusterOfOne(t *testing.T) {
+	leftToTheFullRun(t)
 	EachCluster(t, 1, &Config{Args: []string{"--maxmemory", "200mb"}}, func(t *testing.T, c *Cluster) {
 		s := c.Node("k")
 		if got := s.Do("SET", "k", "v"); got != "OK" {
@@ -60,6 +71,7 @@ func TestClusterOfOne(t *testing.T) {
 // TestClusterFailsOver: each of three primaries has a replica; the replica of one that is
 // frozen has its slots and its data a moment later, and slots still move.
 func TestClusterFailsOver(t *testing.T) {
+	leftToTheFullRun(t)
 	cfg := &Config{Args: []string{"--cluster-node-timeout", "5000", "--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0"}}
 	EachCluster(t, 3, cfg, func(t *testing.T, c *Cluster) {
 		replicas := map[*Server]*Server{}

@@ -51,6 +51,7 @@ func TestPrimaryIsAwaitedThroughClosedConnections(t *testing.T) {
 }
 
 func TestSentinelsPromoteTheReplica(t *testing.T) {
+	leftToTheFullRun(t)
 	Each(t, nil, func(t *testing.T, s *Server) {
 		replica := StartReplica(t, s, nil)
 		sentinels := StartSentinels(t, 3, s, 1, 300*time.Millisecond)
