@@ -1,0 +1,86 @@
+package service
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/weirgo/weir/internal/servertest"
+)
+
+// onServer is a configuration with a store on a server.
+func onServer(addr, mode, more string) string {
+	return free + "store: {url: 'redis://" + addr + "', timeout: 1s}\non_failure: " + mode + "\n" + more
+}
+
+// TestACutReplyIsChargedOnce: the request is repeated under its key.
+func TestACutReplyIsChargedOnce(t *testing.T) {
+	server := servertest.Start(t, servertest.Redis, nil)
+	proxy := servertest.NewProxy(t, server.Addr())
+	folder := files(t, "weir.yaml", onServer(proxy.Addr(), "closed", "policy: {file: policy.yaml}\n"), "policy.yaml", userPolicy)
+	s := run(t, load(t, folder), nil)
+	m := user("u")
+	if r, err := s.CheckRateLimit(t.Context(), m); err != nil || r.Remaining != 9 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	m.IdempotencyKey = "k"
+	proxy.DropReplies(true)
+	if r, err := s.CheckRateLimit(t.Context(), m); status.Code(err) != codes.Unavailable {
+		t.Fatalf("%v, %v: want UNAVAILABLE", r, err)
+	}
+	proxy.DropReplies(false)
+	proxy.Cut() // what was lost does not come back
+	eventually(t, "an answer", func() bool {
+		r, err := s.CheckRateLimit(t.Context(), m)
+		if err == nil && r.Remaining != 8 {
+			t.Fatalf("%v: want it to be charged once", r)
+		}
+		return err == nil
+	})
+	if r, err := s.CheckRateLimit(t.Context(), m); err != nil || !r.Replayed || r.Remaining != 8 {
+		t.Errorf("%v, %v: want a replay", r, err)
+	}
+}
+
+// TestReadinessFollowsTheFailureMode: a service that refuses everything is not ready, and
+// one that answers by itself is.
+func TestReadinessFollowsTheFailureMode(t *testing.T) {
+	server := servertest.Start(t, servertest.Valkey, nil)
+	services := map[string]*running{}
+	for _, mode := range []string{"closed", "open", "local"} {
+		folder := files(t, "weir.yaml", onServer(server.Addr(), mode, "policy: {file: policy.yaml}\nbreaker: {}\nlocal: {share: 2}\n"), "policy.yaml", userPolicy)
+		services[mode] = run(t, load(t, folder), nil)
+	}
+	ready := func(mode string, want int) {
+		t.Helper()
+		eventually(t, mode, func() bool { code, _ := services[mode].get(t, "/readyz"); return code == want })
+	}
+	for mode := range services {
+		ready(mode, http.StatusOK)
+	}
+	server.Stop()
+	ready("closed", http.StatusServiceUnavailable)
+	ready("open", http.StatusOK)
+	ready("local", http.StatusOK)
+	if _, err := services["closed"].CheckRateLimit(t.Context(), user("u")); status.Code(err) != codes.Unavailable {
+		t.Errorf("closed: %v: want UNAVAILABLE", err)
+	}
+	if r, err := services["open"].CheckRateLimit(t.Context(), user("u")); err != nil || !r.Allowed || !r.Degraded || r.At != nil {
+		t.Errorf("open: %v, %v: want a degraded admission", r, err)
+	}
+	if r, err := services["local"].CheckRateLimit(t.Context(), user("u")); err != nil || !r.Allowed || !r.Degraded || r.Limit != 5 {
+		t.Errorf("local: %v, %v: want half of the limit", r, err)
+	}
+	server.Start()
+	ready("closed", http.StatusOK)
+}
+
+func TestAServerThatIsNotThereIsAnError(t *testing.T) {
+	c := load(t, files(t, "weir.yaml", onServer("127.0.0.1:1", "open", "")))
+	if s, err := New(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "store redis://127.0.0.1:1") {
+		t.Errorf("%v, %v: want an error that names the store", s, err)
+	}
+}
