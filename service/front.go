@@ -12,6 +12,7 @@ import (
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
 	"github.com/weirgo/weir/service/envoy"
+	"github.com/weirgo/weir/service/rest"
 	"github.com/weirgo/weir/store"
 )
 
@@ -30,6 +31,11 @@ type front struct {
 
 // openFronts makes the fronts that the configuration asks for.
 func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
+	own, err := s.restFront()
+	if err != nil {
+		return err
+	}
+	s.fronts = append(s.fronts, own)
 	if c.RLS != nil {
 		f, err := s.envoyFront(ctx, c)
 		if err != nil {
@@ -41,6 +47,32 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 		return errors.New("service: gubernator: is not built yet: must be left out")
 	}
 	return nil
+}
+
+// restFront is the service over HTTP.
+func (s *Service) restFront() (front, error) {
+	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.opts.Skew, Logger: s.log})
+	if err != nil {
+		return front{}, err
+	}
+	return front{
+		routes: map[string]http.Handler{"/api/v1/": h.Public()},
+		admin:  map[string]http.Handler{"/api/v1/": h.Admin()},
+	}, nil
+}
+
+// restTenant is what the routes of a tenant work on.
+func (s *Service) restTenant(name string) (*rest.Tenant, error) {
+	e, err := s.Engine(name)
+	if err != nil {
+		return nil, err
+	}
+	t := s.tenants[name]
+	r := &rest.Tenant{Engine: e, Rules: t.rules, Users: t.users, Compile: t.compile}
+	if t.file != nil {
+		r.File, r.ManagedBy = t.file.policy, "the file "+t.file.name
+	}
+	return r, nil
 }
 
 // envoyFront is the service that Envoy asks. Its states lie apart.

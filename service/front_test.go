@@ -1,6 +1,9 @@
 package service
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,5 +40,71 @@ func TestEnvoyIsServedBesideIt(t *testing.T) {
 	eventually(t, "an error of the file", func() bool { return s.badReloads.Load() > 0 })
 	if _, err := Explain(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "rls.yaml") {
 		t.Errorf("%v: want an error of the file", err)
+	}
+}
+
+// send sends a body to a path of the listener http, or of that of operators.
+func send(t *testing.T, at net.Addr, method, path, body string, headers ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+at.String()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+const someone = `{"identifier":"me","dimension":"USER","endpoint":"/"}`
+
+// TestTheFirstMinute: without a configuration there is something to try, as with curl -d,
+// which sends the type of a form.
+func TestTheFirstMinute(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free)), &Options{Policy: ExamplePolicy()})
+	_, at, _ := s.Addresses()
+	for left := 9; left >= 0; left-- {
+		code, body := send(t, at, "POST", "/api/v1/check", someone, "Content-Type", "application/x-www-form-urlencoded")
+		if code != http.StatusOK || !strings.Contains(body, fmt.Sprintf(`"remaining":%d,`, left)) {
+			t.Fatalf("%d %s: want %d left", code, body, left)
+		}
+	}
+	if code, body := send(t, at, "POST", "/api/v1/check", someone, "Content-Type", "application/json"); code != http.StatusTooManyRequests || !strings.Contains(body, `"allowed":false`) {
+		t.Errorf("%d %s: want a denial", code, body)
+	}
+}
+
+func TestOperatorsChangeRules(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"policy: {refresh: 20ms}\n")), nil)
+	_, at, admin := s.Addresses()
+	code, body := send(t, admin, "POST", "/api/v1/rules", `{"id":"user","key":["user"],"limits":{"hour":"gcra:3/1h"}}`, "Content-Type", "application/json")
+	if code != http.StatusCreated {
+		t.Fatalf("%d %s", code, body)
+	}
+	eventually(t, "the new rule", func() bool {
+		r, err := s.CheckRateLimit(t.Context(), user("u"))
+		return err == nil && r.Limit == 3
+	})
+	if code, _ := send(t, at, "GET", "/api/v1/rules", ""); code != http.StatusNotFound {
+		t.Errorf("rules on the listener for everybody: %d, want 404", code)
+	}
+	// With a file they are read-only here.
+	folder := files(t, "weir.yaml", free+"policy: {file: policy.yaml}\n", "policy.yaml", userPolicy)
+	s = run(t, load(t, folder), nil)
+	_, _, admin = s.Addresses()
+	if code, body := send(t, admin, "POST", "/api/v1/rules", `{"id":"x","limits":{"hour":"gcra:3/1h"}}`, "Content-Type", "application/json"); code != http.StatusConflict || !strings.Contains(body, "policy.yaml") {
+		t.Errorf("%d %s: want 409 with the file", code, body)
+	}
+	if code, body := send(t, admin, "GET", "/api/v1/rules", ""); code != http.StatusOK || !strings.Contains(body, `"user"`) {
+		t.Errorf("%d %s: want the rules of the file", code, body)
 	}
 }

@@ -18,9 +18,9 @@ import (
 
 // Options are the optional settings of a Server. nil means all defaults.
 type Options struct {
-	// Skew gets, for each CheckRequest with a timestamp, how far the clock of the caller is
-	// behind the clock of this process; below 0 it is before it. The time that the message
-	// took is part of it. It is called concurrently and must not wait. nil is not called.
+	// Skew gets the clock of the caller less that of this process, for each CheckRequest with
+	// a timestamp; the time that the message took makes it smaller. It is called concurrently
+	// and must not wait. nil is not called.
 	Skew func(skew time.Duration)
 }
 
@@ -99,9 +99,9 @@ func (s *Server) observe(micros int64) {
 	if micros <= 0 {
 		return
 	}
-	behind := float64(s.now().UnixMicro()) - float64(micros)
+	ahead := float64(micros) - float64(s.now().UnixMicro())
 	most := float64(math.MaxInt64 / int64(time.Microsecond) / 2)
-	s.skew(time.Duration(max(-most, min(behind, most))) * time.Microsecond)
+	s.skew(time.Duration(max(-most, min(ahead, most))) * time.Microsecond)
 }
 
 // GetRemainingQuota implements weirv1.RateLimiterServer.
