@@ -121,11 +121,10 @@ func (s *Service) timed(inner store.Store) store.Store {
 
 // reportRLS logs and audits what happens to the files of Envoy's service.
 func (s *Service) reportRLS(err error) {
+	s.metrics.ObserveReload(err)
 	if err != nil {
-		s.badReloads.Add(1)
 		s.log.Error("the files of rls were not taken", "error", err)
 	} else {
-		s.reloads.Add(1)
 		s.log.Info("the files of rls were taken")
 	}
 	s.auditReload("rls.reload", "", "", err)

@@ -37,7 +37,7 @@ func TestEnvoyIsServedBesideIt(t *testing.T) {
 		return err == nil && r.OverallCode == pb.RateLimitResponse_OK
 	})
 	replace(t, folder+"/rls.yaml", "domain: ''\n")
-	eventually(t, "an error of the file", func() bool { return s.badReloads.Load() > 0 })
+	eventually(t, "an error of the file", func() bool { return s.metric(t, failedReloads, "") != "0" })
 	if _, err := Explain(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "rls.yaml") {
 		t.Errorf("%v: want an error of the file", err)
 	}

@@ -20,11 +20,10 @@ func (s *Service) Reload(c *config.Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	err := s.reload(c)
+	s.metrics.ObserveReload(err)
 	if err != nil {
-		s.badReloads.Add(1)
 		s.log.Error("the configuration was not replaced", "error", err)
 	} else {
-		s.reloads.Add(1)
 		s.log.Info("configuration replaced")
 	}
 	s.auditReload("reload", "", "", err)

@@ -83,6 +83,7 @@ func (s *Service) newServers(c *config.Config) error {
 		mux.HandleFunc("GET /healthz", s.healthz)
 		mux.HandleFunc("GET /readyz", s.readyz)
 	}
+	admin.Handle("GET /metrics", s.guard.HTTP(auth.Read, "GET /metrics", s.metrics.handler()))
 	for _, f := range s.fronts {
 		maps.Copy(methods, f.methods)
 		for pattern, handler := range f.routes {
@@ -102,7 +103,7 @@ func (s *Service) newServers(c *config.Config) error {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
 	}
 	s.grpc = grpc.NewServer(options...)
-	own, err := rpc.New(s.find, &rpc.Options{Skew: s.opts.Skew})
+	own, err := rpc.New(s.find, &rpc.Options{Skew: s.metrics.ObserveClockSkew})
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,6 @@ type Options struct {
 	Policy []byte
 	// Observer sees the decision of each limit: see weir.Options.Observer. nil is none.
 	Observer weir.Observer
-	// Skew is rpc.Options.Skew.
-	Skew func(time.Duration)
 
 	drain func(time.Duration) // in place of time.Sleep, for tests
 }
@@ -61,16 +59,16 @@ type Service struct {
 	guard   *auth.Guard
 	audit   *audit.Log // nil for none
 
-	listeners           listeners
-	grpc                *grpc.Server
-	grpcHealth          *health.Server
-	http, admin         *http.Server
-	ready               readiness
-	fronts              []front
-	reloading           sync.Mutex
-	reloads, badReloads atomic.Int64
-	background          sync.WaitGroup
-	ran                 atomic.Bool
+	listeners   listeners
+	grpc        *grpc.Server
+	grpcHealth  *health.Server
+	http, admin *http.Server
+	ready       readiness
+	fronts      []front
+	metrics     *metrics
+	reloading   sync.Mutex
+	background  sync.WaitGroup
+	ran         atomic.Bool
 }
 
 // New connects with the store, reads the policies and listens; it serves nothing before
@@ -93,6 +91,10 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 			s = nil
 		}
 	}()
+	if s.metrics, err = newMetrics(); err != nil {
+		return s, err
+	}
+	s.opts.Observer = weir.Observers(s.opts.Observer, s.metrics)
 	if s.audit, err = openAudit(c.Audit); err != nil {
 		return s, err
 	}
@@ -103,6 +105,9 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 		return s, err
 	}
 	if s.guard, err = s.newGuard(c); err != nil {
+		return s, err
+	}
+	if err := s.metrics.watchGuard(s.guard); err != nil {
 		return s, err
 	}
 	if err := s.openFronts(ctx, c); err != nil {

@@ -266,7 +266,7 @@ func TestAPolicyFileIsFollowed(t *testing.T) {
 		return err == nil && r.Limit == 20
 	})
 	replace(t, folder+"/policy.yaml", "version: 1\nrules: nonsense\n")
-	eventually(t, "the error", func() bool { return s.badReloads.Load() > 0 })
+	eventually(t, "the error", func() bool { return s.metric(t, failedReloads, "") != "0" })
 	if r, err := s.CheckRateLimit(t.Context(), user("u")); err != nil || r.Limit != 20 {
 		t.Errorf("%v, %v: want the last good policy", r, err)
 	}

@@ -84,13 +84,16 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	o := &engine.Options{
 		Policy: t.watcher.Policy(), Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout,
 		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.opts.Observer,
-		Enforcer: &policy.EnforcerOptions{Subjects: lookup},
+		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: s.metrics},
 	}
 	if name != config.DefaultTenant {
 		o.Tenant = name
 	}
-	t.engine, err = engine.New(t.stack.store, o)
-	return t, err
+	if t.engine, err = engine.New(t.stack.store, o); err != nil {
+		return nil, err
+	}
+	s.metrics.watchTenant(t)
+	return t, nil
 }
 
 const (
@@ -152,12 +155,12 @@ func (s *Service) report(name string) func(watch.Status) {
 		log := s.log.With(slog.String("tenant", name), slog.String("version", st.Version))
 		switch {
 		case st.Err != nil:
-			s.badReloads.Add(1)
+			s.metrics.ObserveReload(st.Err)
 			log.Error("the policy was not replaced", "error", st.Err)
 		case st.NotifyErr != nil:
 			log.Warn("changes of the policy are seen late", "error", st.NotifyErr)
 		default:
-			s.reloads.Add(1)
+			s.metrics.ObserveReload(nil)
 			log.Info("policy", "revision", st.Revision)
 		}
 		s.auditReload("policy.reload", name, st.Version, st.Err)

@@ -125,8 +125,8 @@ var rules = []rule{
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},
-	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script"},
-		[]string{"google.golang.org/grpc", "github.com/envoyproxy/go-control-plane/envoy/service"}, "what joins the parts knows all of them"},
+	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "observe/prometheus", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script"},
+		[]string{"google.golang.org/grpc", "github.com/envoyproxy/go-control-plane/envoy/service", "github.com/prometheus/client_golang"}, "what joins the parts knows all of them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
 	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},

@@ -12,7 +12,6 @@ type programMetrics struct {
 	reloads    *prometheus.CounterVec
 	reloadedAt prometheus.Gauge
 	skew       prometheus.Histogram
-	selfLimits *prometheus.CounterVec
 }
 
 func newProgramMetrics(c *Collector) programMetrics {
@@ -22,8 +21,7 @@ func newProgramMetrics(c *Collector) programMetrics {
 		reloads: prometheus.NewCounterVec(counter("config_reload_total", "How often a policy or a configuration was read again, and whether it was good."), []string{"result"}),
 		reloadedAt: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "config_last_success_timestamp_seconds",
 			Help: "When a policy or a configuration was last read and good, in Unix seconds."}),
-		skew:       prometheus.NewHistogram(skew),
-		selfLimits: prometheus.NewCounterVec(counter("self_limited_total", "Calls that the limits of the service itself denied."), []string{"api"}),
+		skew: prometheus.NewHistogram(skew),
 	}
 	m.reloads.WithLabelValues("success") // there from the start: an alert sees the first failure
 	m.reloads.WithLabelValues("failure")
@@ -31,7 +29,7 @@ func newProgramMetrics(c *Collector) programMetrics {
 }
 
 func (m *programMetrics) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.reloads, m.reloadedAt, m.skew, m.selfLimits}
+	return []prometheus.Collector{m.reloads, m.reloadedAt, m.skew}
 }
 
 // ObserveReload counts that a policy or a configuration was read again; err is nil where it
@@ -49,10 +47,4 @@ func (c *Collector) ObserveReload(err error) {
 // either direction.
 func (c *Collector) ObserveClockSkew(d time.Duration) {
 	c.program.skew.Observe(math.Abs(d.Seconds()))
-}
-
-// ObserveSelfLimited counts a call that a limit of the service itself denied. api names what was called:
-// a word of the program, such as "check" or "write".
-func (c *Collector) ObserveSelfLimited(api string) {
-	c.program.selfLimits.WithLabelValues(api).Inc()
 }

@@ -54,7 +54,6 @@ func withEverything(t testing.TB) *Collector {
 	c.ObserveReload(nil)
 	c.ObserveReload(errors.New("no policy"))
 	c.ObserveClockSkew(-time.Second)
-	c.ObserveSelfLimited("check")
 	return c
 }
 
@@ -64,7 +63,7 @@ func TestSourcesShowTheirCounts(t *testing.T) {
 	for name, want := range map[string]float64{
 		"rate_limiter_keys": 1, "rate_limiter_store_decisions_total": 8, "rate_limiter_store_operations_total": 9,
 		"rate_limiter_store_commands_total": 3, "rate_limiter_breaker_state": 0, "rate_limiter_denycache_misses_total": 2,
-		"rate_limiter_self_limited_total": 1, "rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
+		"rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
 	} {
 		f := got[name]
 		if f == nil || len(f.Metric) != 1 {
