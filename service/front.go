@@ -51,7 +51,7 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 
 // restFront is the service over HTTP.
 func (s *Service) restFront() (front, error) {
-	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.opts.Skew, Logger: s.log})
+	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.metrics.ObserveClockSkew, Logger: s.log})
 	if err != nil {
 		return front{}, err
 	}
