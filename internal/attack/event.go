@@ -39,6 +39,7 @@ var events = []event{
 	{Name: "sentinel-paused", Does: "the same while CLIENT PAUSE holds writes back", run: sentinelCommand(true)},
 	{Name: "sentinel-planned", Does: "FAILOVER of a primary that Sentinels watch", run: sentinelPlanned},
 	{Name: "cluster-failover", Lossy: true, Does: "SIGSTOP of a primary of a cluster, which has a replica", setUp: oneNode, run: clusterFailOver},
+	{Name: "cluster-planned", Does: "CLUSTER FAILOVER on a replica", setUp: oneNode, run: clusterPlanned},
 	{Name: "migration", Does: "hash slots move between three nodes of a cluster, one after the other", setUp: slower, run: migration},
 	{Name: "frozen-node", Does: "SIGSTOP of one of three nodes of a cluster: calls for keys of the others", setUp: oneProcess(6*time.Second, 300), run: frozenNode},
 	{Name: "dead-connections", Does: "all connections of a full pool lost silently while idle", setUp: fullPool, run: deadConnections},

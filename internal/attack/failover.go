@@ -194,3 +194,27 @@ func sentinelPlanned(s *scene) account {
 	a.note = fmt.Sprintf("all processes served %s after the hand-over", short(resumed))
 	return a
 }
+
+// clusterPlanned hands the slots of a primary of a cluster over to its replica by CLUSTER
+// FAILOVER, which loses nothing.
+func clusterPlanned(s *scene) account {
+	c := servertest.StartCluster(s.tb, s.kind, nodes, nil)
+	primary := c.Nodes()[1]
+	replica := c.AddReplica(primary)
+	s.ledger.keys = slices.DeleteFunc(s.ledger.keys, func(k key) bool { return c.Node(k.Name) != primary })
+	s.start(cluster, c.Addrs())
+	s.tell(start)
+	s.awaitAdmitted(few)
+	s.wait(0.25)
+	begin := time.Now()
+	replica.Do("CLUSTER", "FAILOVER")
+	c.AwaitPromotion(primary, replica)
+	promoted := time.Since(begin)
+	s.tell(mark)
+	resumed := s.awaitAdmitted(1)
+	s.awaitAdmitted(few)
+	s.wait(0.25)
+	a := s.clusterAccount(c)
+	a.note = failOverNote(promoted, resumed)
+	return a
+}
