@@ -233,8 +233,8 @@ func split(page string) (all []block) {
 	return all
 }
 
-// fileLine is a comment that names a file of the project, in Go or Lua.
-var fileLine = regexp.MustCompile(`^(?://|--) ([a-z]+(?:/[a-z_]+)+\.(?:go|lua))\n`)
+// fileLine is a comment that names a file of the project.
+var fileLine = regexp.MustCompile(`^(?://|--|#) ([a-z]+(?:/[a-z_]+)+\.(?:go|lua|py|mjs|sh))\n`)
 
 // quoted returns the file that a block is a part of, and the part; no file where it
 // is a part of none.
