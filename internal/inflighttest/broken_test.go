@@ -54,7 +54,7 @@ func (s *simple) Acquire(ctx context.Context, h inflight.Holder, limit int64) (i
 		if err != nil || free.InUse+h.Cost > limit && s.model.find(h) < 0 {
 			return free, err
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // others look meanwhile
 		return s.do(ctx, nil, h, func(now algorithm.Instant, h inflight.Holder) inflight.Standing {
 			return s.model.acquire(now, h, inflight.MaxUnits)
 		})

@@ -21,7 +21,8 @@ func NewProgram(text string) *Program { return &Program{newProgram(text)} }
 //
 // It is one round trip, or two where the server does not know the Program yet, sent at most
 // once. Errors are those of a store.Store; a Program raises errors before its first write
-// only, and they match store.ErrUnavailable.
+// only, and they match store.ErrUnavailable. Options.Replicas counts for a Program that is not
+// readOnly, whether it has written or not.
 func (s *Store) Run(ctx context.Context, p *Program, verb string, readOnly bool, slot store.SlotID, args ...string) (reply string, err error) {
 	if err := s.ready(ctx); err != nil {
 		return "", s.counters.failed(err)

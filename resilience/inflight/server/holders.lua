@@ -73,7 +73,7 @@ end
 -- before, in a way that changes nothing, the one that needs memory first.
 call('ZADD', key, 'XX', '0', '-')
 call('ZREM', key, '-')
-call('PEXPIRE', key, '1000', 'NX')
+call('PEXPIRE', key, '1', 'GT')
 for from = 1, #expired, 1000 do
   call('ZREM', key, unpack(expired, from, math.min(from + 999, #expired)))
 end

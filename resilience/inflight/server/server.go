@@ -30,6 +30,9 @@ import (
 // The clock is that of the server, unless the script.Store has one: the clocks of the
 // processes do not matter.
 //
+// With script.Options.Replicas a call waits until the replicas have what it has written, and is
+// store.ErrOutcomeUnknown where too few have it in time, a refusal too.
+//
 // The holders of a slot lie in one sorted set, <prefix>{<key>}:inflight/1:<limit>, named as the states
 // of limits are: 50 to 120 bytes for a holder with an ID of weir.NewID. The set vanishes with its last
 // holder, or when the last hold has expired for a second. What is no such set is

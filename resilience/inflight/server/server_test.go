@@ -133,6 +133,22 @@ func TestStoredAsASetThatVanishes(t *testing.T) {
 	})
 }
 
+// A set that somebody has made persistent is kept by a release.
+func TestReleaseKeepsWhatHasNoTimeToLive(t *testing.T) {
+	server := servertest.Start(t, servertest.Redis, nil)
+	s := holdersOf(goRedis(t, server.Addr(), "", nil))
+	acquire(t, s, holder("a"), 2)
+	acquire(t, s, holder("b"), 2)
+	const name = "weir:{user:42}:inflight/1:api"
+	server.Do("PERSIST", name)
+	if got, err := s.Release(background, holder("a")); err != nil || !got.Held {
+		t.Fatal(got, err)
+	}
+	if ttl := server.Do("PTTL", name); ttl != int64(-1) {
+		t.Errorf("a holder of a minute is kept for %v ms", ttl)
+	}
+}
+
 func TestSetOfDeadHoldersVanishes(t *testing.T) {
 	server := servertest.Start(t, servertest.Valkey, nil)
 	s := holdersOf(goRedis(t, server.Addr(), "", nil))
