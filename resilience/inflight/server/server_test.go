@@ -513,4 +513,3 @@ func TestOddRepliesAreNoAnswers(t *testing.T) {
 		}
 	}
 }
-
