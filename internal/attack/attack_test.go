@@ -57,6 +57,8 @@ func TestShortAttackHolds(t *testing.T) {
 	}
 }
 
+var seconds = flag.Float64("attack.seconds", 2, "how long callers run in TestFailOversAndMovesUnderLoadHold")
+
 // TestFailOversAndMovesUnderLoadHold: four processes of callers, while Sentinels or a
 // cluster promote a replica, and while slots move. What is admitted beyond a capacity is
 // at most what the new primary had not received, no unit is charged twice, every error
@@ -70,7 +72,7 @@ func TestFailOversAndMovesUnderLoadHold(t *testing.T) {
 				t.Parallel()
 				var table strings.Builder
 				rows, err := Run(t.Context(), &table, Options{
-					Events: []string{event}, Servers: pair[:1], Clients: pair[1:], Seconds: 2 * long(), Processes: 4, Callers: 8,
+					Events: []string{event}, Servers: pair[:1], Clients: pair[1:], Seconds: *seconds, Processes: 4, Callers: 8,
 				})
 				t.Log("\n" + table.String())
 				if err != nil || len(rows) != 1 {
@@ -82,14 +84,6 @@ func TestFailOversAndMovesUnderLoadHold(t *testing.T) {
 			})
 		}
 	}
-}
-
-// long is by how much a test is longer under make long.
-func long() float64 {
-	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() != f.DefValue {
-		return 10
-	}
-	return 1
 }
 
 // TestDoubleChargesAreCaught: where a client sends each command twice, every key of

@@ -77,6 +77,7 @@ func Run(t *testing.T, lib *Library) {
 		{"store decides", storeDecides},
 		{"errors follow the table", errorsFollowTheTable},
 		{"decisions wait for replicas", decisionsWaitForReplicas},
+		{"a cluster waits for replicas", clusterWaitsForReplicas},
 		{"lost reply is charged once", lostReplyIsChargedOnce},
 		{"document is written and read", documentIsWrittenAndRead},
 		{"document loses no writer", documentLosesNoWriter},

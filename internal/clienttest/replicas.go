@@ -21,7 +21,7 @@ func decisionsWaitForReplicas(t *testing.T, lib *Library) {
 		replica := servertest.StartReplica(t, primary, nil)
 		for _, mode := range lib.Few {
 			opened := lib.Open(t, At{Addr: primary.Addr(), Mode: mode})
-			s := open(t, opened, &script.Options{Prefix: mode + ":", Replicas: 1, ReplicaTimeout: 3 * time.Second})
+			s := open(t, opened, &script.Options{Prefix: mode + ":", Replicas: 1, ReplicaTimeout: 20 * time.Second, Timeout: time.Minute})
 			count := func() any { return len(replica.Do("KEYS", mode+":*").([]any)) }
 			keys := 0
 			for _, ops := range waitingOps() {
@@ -144,4 +144,74 @@ func together(t *testing.T, s *script.Store) {
 	if admitted != 10 || denied != 20 {
 		t.Errorf("together: %d were charged and not answered, and %d denied; want 10 and 20", admitted, denied)
 	}
+}
+
+// clusterWaitsForReplicas: in a cluster the node that has written is asked, also while a
+// slot moves.
+func clusterWaitsForReplicas(t *testing.T, lib *Library) {
+	servertest.EachCluster(t, 2, nil, func(t *testing.T, c *servertest.Cluster) {
+		c.AddReplica(c.Nodes()[0]) // the other has none
+		s, err := script.New(lib.Open(t, At{Cluster: c.Addrs(), Mode: lib.ClusterModes[0]}).Client, &script.Options{Replicas: 1, ReplicaTimeout: 20 * time.Second, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var keys [2][]string // by node
+		for i := 0; len(keys[0]) < 5 || len(keys[1]) < 2; i++ {
+			key := fmt.Sprint("key", i)
+			at := 0
+			if c.Node(key) == c.Nodes()[1] {
+				at = 1
+			}
+			keys[at] = append(keys[at], key)
+		}
+		apply := func(key string) error {
+			ops := take()
+			ops[0].Key = key
+			_, committed, err := s.Apply(context.Background(), ops)
+			if committed != (err == nil) {
+				t.Errorf("committed %v, %v", committed, err)
+			}
+			return err
+		}
+		for _, key := range keys[0] {
+			if err := apply(key); err != nil {
+				t.Errorf("with a replica: %v", err)
+			}
+		}
+		s.Close()
+		s, err = script.New(lib.Open(t, At{Cluster: c.Addrs(), Mode: lib.ClusterModes[0]}).Client, &script.Options{Replicas: 1, ReplicaTimeout: 10 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		wantUnreplicated(t, "without a replica", apply(keys[1][0]), 0)
+
+		// The slot of a key moves to the node without a replica. Nothing is charged where
+		// the client is sent on, and no replica of the old node speaks for the new one.
+		moved := keys[0][0]
+		refused := func(err error) bool {
+			var answer *script.ServerError
+			return errors.Is(err, store.ErrUnavailable) && errors.As(err, &answer) && (answer.Code() == "MOVED" || answer.Code() == "ASK" || answer.Code() == "TRYAGAIN")
+		}
+		charged := int64(1)
+		var short *script.ReplicaError
+		c.Migrate(c.Slot(moved), c.Nodes()[1], nil)
+		servertest.Await(t, "the client knows the new node", func() bool {
+			err := apply(moved)
+			if errors.As(err, &short) {
+				charged++
+				return true
+			}
+			if !refused(err) {
+				t.Errorf("while the client has yet to learn: %v", err)
+			}
+			return false
+		})
+		ops := take()
+		ops[0].Key = moved
+		if _, err := s.Peek(context.Background(), ops); err != nil || ops[0].Outcome.Remaining != 10-charged-1 {
+			t.Errorf("%v, %d left, want %d", err, ops[0].Outcome.Remaining, 10-charged-1)
+		}
+	})
 }
