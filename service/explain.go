@@ -107,7 +107,7 @@ func policyWords(ctx context.Context, c *config.Config, p config.Policy, opts *O
 	case p.File == "" && (opts == nil || opts.Policy == nil):
 		return "a policy without rules, which allows everything until rules are added", nil
 	}
-	name, text := "that is an example", []byte(nil)
+	name, text := "(an example)", []byte(nil)
 	if p.File != "" {
 		var err error
 		if text, _, err = watch.File(p.File).Read(ctx); err != nil {

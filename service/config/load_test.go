@@ -182,3 +182,22 @@ func TestAFileThatIsNotThereIsAnError(t *testing.T) {
 		t.Errorf("%v: want ErrNotExist", err)
 	}
 }
+
+// TestTheReferenceHasEveryField holds the table of the page against the fields.
+func TestTheReferenceHasEveryField(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/service.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(page), "## gRPC")
+	for _, path := range append(Paths(), "limits", "tenants") {
+		if !strings.Contains(table, "`"+path+"`") {
+			t.Errorf("docs/reference/service.md has no row for %s", path)
+		}
+	}
+	for _, name := range []string{"policy", "prefix", "on_failure", "limits", "self_limits"} {
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("docs/reference/service.md says nothing of %s of a tenant", name)
+		}
+	}
+}
