@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestDeployedConfigurationsAreValid(t *testing.T) {
 // and asks what its Envoy asks.
 func TestDeployedServiceAnswersEnvoy(t *testing.T) {
 	valkey := servertest.Start(t, servertest.Valkey, nil)
-	s := serving(t, "--config", "../../deploy/compose/weir/weir.yaml", "--store", "redis://"+valkey.Addr())
+	s := serving(t, "--config", "../../deploy/compose/weir/weir.yaml", "--store", "redis://"+valkey.Addr(), "--set", "store.timeout=1m", "--set", "breaker.slow_call=1m") // however busy the machine is
 	counts := map[int]int{}
 	for range 90 { // three times the limit: a minute may end in between
 		reply, err := http.Post(s.http+"/json", "application/json", strings.NewReader(`{"domain": "edge", "descriptors": [{"entries": [{"key": "remote_address", "value": "192.0.2.1"}]}]}`))
@@ -75,5 +76,21 @@ func TestDeployedServiceAnswersEnvoy(t *testing.T) {
 	}
 	if counts[200] < 30 || counts[429] < 1 || counts[200]+counts[429] != 90 {
 		t.Errorf("answers by their status: %v, want 30 a minute with 200, and 429", counts)
+	}
+
+	// What its Prometheus reads, and what the probes of Kubernetes ask.
+	for _, at := range []string{s.admin + "/metrics", s.http + "/healthz", s.http + "/readyz"} {
+		reply, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if err != nil || reply.StatusCode != http.StatusOK {
+			t.Errorf("%s: status %d, %v", at, reply.StatusCode, err)
+		}
+		if strings.HasSuffix(at, "/metrics") && !strings.Contains(string(text), "\nrate_limiter_") {
+			t.Errorf("%s has no metrics of weir:\n%s", at, text)
+		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // served is a weir serve of this process.
 type served struct {
-	grpc, http string // addresses
+	grpc, http, admin string // addresses
 }
 
 // lines are written by one goroutine and read by another.
@@ -55,10 +55,10 @@ func serving(t *testing.T, args ...string) served {
 		cancel()
 		<-done
 	})
-	line := regexp.MustCompile(`msg=serving grpc=(\S+) http=(\S+)`)
+	line := regexp.MustCompile(`msg=serving grpc=(\S+) http=(\S+) admin=(\S+)`)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if found := line.FindStringSubmatch(log.String()); found != nil {
-			return served{grpc: found[1], http: "http://" + found[2]}
+			return served{grpc: found[1], http: "http://" + found[2], admin: "http://" + found[3]}
 		}
 		select {
 		case status := <-done:
