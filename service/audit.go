@@ -34,10 +34,14 @@ func (s *Service) refused(_ context.Context, r auth.Refusal) {
 	if s.audit == nil {
 		return
 	}
-	_, err := s.audit.Write(audit.Entry{
+	e := audit.Entry{
 		Actor: r.Caller.Name, Role: string(r.Caller.Role), Tenant: r.Caller.Tenant, Remote: r.Remote,
 		Action: "refuse", Target: r.Target, RequestID: weir.NewID(), Result: audit.Refused,
-	})
+	}
+	if r.Missed > 0 { // before this one, in a burst
+		e.After = fmt.Appendf(nil, `{"refusals_without_a_line":%d}`, r.Missed)
+	}
+	_, err := s.audit.Write(e)
 	s.auditFailed(err)
 }
 

@@ -22,9 +22,10 @@ type Options struct {
 	Limits Limits
 	// TenantLimits are Limits of single tenants; what is "" there is as in Limits.
 	TenantLimits map[string]Limits
-	// Refused is called for each request that is refused because its caller is not known
-	// or may not do what it asks: for the audit. It is called concurrently. nil is not
-	// called.
+	// Refused is called for requests that are refused because their caller is not known or
+	// may not do what it asks: for the audit. It is called concurrently, for 10 of them a
+	// second and 100 at once, so that nobody fills a disk with refusals; Refusal.Missed
+	// counts the others. nil is not called.
 	Refused func(ctx context.Context, r Refusal)
 	// Clock is what the self-limits count by. nil is the wall clock.
 	Clock store.Clock
@@ -38,6 +39,8 @@ type Refusal struct {
 	Remote, Target string
 	Action         Action
 	Err            *Error
+	// Missed is how many refusals before this one were not reported.
+	Missed int64
 }
 
 // Guard finds the caller of a request, and says whether the caller may do what it asks. It
@@ -48,6 +51,7 @@ type Guard struct {
 	limits  *selfLimits
 	refused func(ctx context.Context, r Refusal)
 	counts  [Write + 1]atomic.Int64
+	missed  atomic.Int64 // refusals that were not reported
 }
 
 // anonymous is everybody where there is no table.
@@ -150,10 +154,20 @@ func (g *Guard) Authorize(ctx context.Context, r Request) (Caller, error) {
 		}
 	}
 	if refusal != nil {
-		g.refused(ctx, Refusal{Caller: c, Remote: r.Remote, Target: r.Target, Action: r.Action, Err: refusal})
+		g.report(ctx, Refusal{Caller: c, Remote: r.Remote, Target: r.Target, Action: r.Action, Err: refusal})
 		return Caller{}, refusal
 	}
 	return c, nil
+}
+
+// report reports a refusal, or counts it where there are too many.
+func (g *Guard) report(ctx context.Context, r Refusal) {
+	if d, err := g.limits.refusals.Allow(ctx, "all"); err != nil || !d.Allowed {
+		g.missed.Add(1)
+		return
+	}
+	r.Missed = g.missed.Swap(0)
+	g.refused(ctx, r)
 }
 
 // admit finds the caller and holds its role against the action.

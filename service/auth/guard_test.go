@@ -218,6 +218,28 @@ func TestRefusalsAreReported(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreReportedWithinABound: those who guess tokens write no disk full.
+func TestRefusalsAreReportedWithinABound(t *testing.T) {
+	now := clock.NewMock()
+	var reported, missed int64
+	g := guard(t, table(t, "app:check:a"), &Options{Tenants: []string{"a"}, Clock: now,
+		Refused: func(_ context.Context, r Refusal) { reported, missed = reported+1, missed+r.Missed }})
+	guess := func(n int) {
+		for range n {
+			_, _ = g.Authorize(context.Background(), Request{Authorization: []string{"Bearer guess"}, Action: Check})
+		}
+	}
+	guess(1000)
+	if reported != 100 || missed != 0 {
+		t.Errorf("%d were reported and %d counted", reported, missed)
+	}
+	now.Add(time.Second)
+	guess(20)
+	if reported != 110 || missed != 900 {
+		t.Errorf("a second later %d were reported and %d counted, want 110 and 900", reported, missed)
+	}
+}
+
 // TestTablesAreSwapped: a table that does not fit changes nothing.
 func TestTablesAreSwapped(t *testing.T) {
 	g := guard(t, table(t, "old:check:a"), &Options{Tenants: []string{"a"}})

@@ -42,7 +42,11 @@ type selfLimits struct {
 	store    *memorystore.Store
 	shared   limiters
 	byTenant map[string]limiters
+	refusals *weir.Limiter // that are reported
 }
+
+// reported is how many refusals are reported.
+const reported = "gcra:10/1s,burst=100"
 
 // limiters are Limits that were read; nil is unlimited.
 type limiters struct{ checks, reads, writes *weir.Limiter }
@@ -56,6 +60,13 @@ func newSelfLimits(shared Limits, byTenant map[string]Limits, clock store.Clock)
 		return nil, err
 	}
 	s := &selfLimits{store: states, byTenant: map[string]limiters{}}
+	limit, err := weir.ParseLimit("self-refusals", reported)
+	if err != nil {
+		return nil, err
+	}
+	if s.refusals, err = weir.New(states, limit, nil); err != nil {
+		return nil, err
+	}
 	shared = shared.or(defaultLimits)
 	if s.shared, err = s.limiters("self", shared); err != nil {
 		return nil, err
