@@ -49,6 +49,9 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
+// restPrefix is where REST is served.
+const restPrefix = "/api/v1/"
+
 // restFront is the service over HTTP.
 func (s *Service) restFront() (front, error) {
 	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.metrics.ObserveClockSkew, Logger: s.log})
@@ -56,8 +59,8 @@ func (s *Service) restFront() (front, error) {
 		return front{}, err
 	}
 	return front{
-		routes: map[string]http.Handler{"/api/v1/": h.Public()},
-		admin:  map[string]http.Handler{"/api/v1/": h.Admin()},
+		routes: map[string]http.Handler{restPrefix: h.Public()},
+		admin:  map[string]http.Handler{restPrefix: h.Admin()},
 	}, nil
 }
 

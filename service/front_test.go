@@ -108,3 +108,19 @@ func TestOperatorsChangeRules(t *testing.T) {
 		t.Errorf("%d %s: want the rules of the file", code, body)
 	}
 }
+
+// TestIDsOfUsersMayBeAnything: also what a mux would take for a path that is not clean.
+func TestIDsOfUsersMayBeAnything(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free)), nil)
+	_, at, admin := s.Addresses()
+	for _, id := range []string{"%2E%2E", ".", "a%2F%2Fb", "%2F", "a%2F..%2Fb"} {
+		if code, body := send(t, admin, "GET", "/api/v1/users/"+id+"/limits", ""); code != http.StatusOK {
+			t.Errorf("%s: %d %s", id, code, body)
+		}
+	}
+	for _, path := range []string{"/api/v1//check", "/api/v1/../v1/check"} {
+		if code, body := send(t, at, "POST", path, someone, "Content-Type", "application/json"); code != http.StatusNotFound {
+			t.Errorf("%s: %d %s, want 404 and no redirect", path, code, body)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -84,13 +85,18 @@ func (s *Service) newServers(c *config.Config) error {
 		mux.HandleFunc("GET /readyz", s.readyz)
 	}
 	admin.Handle("GET /metrics", s.guard.HTTP(auth.Read, "GET /metrics", s.metrics.handler()))
+	var direct [2]http.Handler // of REST: on the listeners http and admin
 	for _, f := range s.fronts {
 		maps.Copy(methods, f.methods)
 		for pattern, handler := range f.routes {
-			public.Handle(pattern, handler)
+			if public.Handle(pattern, handler); pattern == restPrefix {
+				direct[0] = handler
+			}
 		}
 		for pattern, handler := range f.admin {
-			admin.Handle(pattern, handler)
+			if admin.Handle(pattern, handler); pattern == restPrefix {
+				direct[1] = handler
+			}
 		}
 	}
 	options := []grpc.ServerOption{
@@ -115,9 +121,21 @@ func (s *Service) newServers(c *config.Config) error {
 			f.register(s.grpc)
 		}
 	}
-	s.http, s.admin = s.httpServer(public), s.httpServer(admin)
+	s.http, s.admin = s.httpServer(past(public, direct[0])), s.httpServer(past(admin, direct[1]))
 	s.http.TLSConfig = secure
 	return nil
+}
+
+// past hands what is below restPrefix to REST without the mux: a mux answers a path that is
+// not clean with a redirect, and "..", or "a//b", may be the id of a user in a segment.
+func past(mux *http.ServeMux, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rest != nil && strings.HasPrefix(r.URL.EscapedPath(), restPrefix) {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func (s *Service) httpServer(h http.Handler) *http.Server {
