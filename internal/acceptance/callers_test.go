@@ -33,6 +33,10 @@ type job struct {
 	Callers   int
 	Mixed     int
 	Seed      uint64
+
+	// Reserve, where it is not 0, is how many reservations each caller makes and settles instead, of limits
+	// of all kinds of this package.
+	Reserve int
 }
 
 // tally is what came of it. Unknown is the cost of calls whose outcome is unknown.
@@ -40,6 +44,8 @@ type tally struct {
 	Acknowledged, Unknown       int64
 	Decided, Unavailable, Other int
 	Errors                      []string
+
+	Charged map[string]int64 // by reservations, for each kind
 }
 
 func (t *tally) add(other tally) {
@@ -48,6 +54,9 @@ func (t *tally) add(other tally) {
 	t.Decided += other.Decided
 	t.Unavailable += other.Unavailable
 	t.Other += other.Other
+	for kind, units := range other.Charged {
+		t.charge(kind, units)
+	}
 	if t.Errors = append(t.Errors, other.Errors...); len(t.Errors) > 5 {
 		t.Errors = t.Errors[:5]
 	}
@@ -116,6 +125,9 @@ func (j job) algorithm() (algorithm.Algorithm, error) {
 }
 
 func (j job) do(s *serverStore) (all tally, err error) {
+	if j.Reserve > 0 {
+		return j.reserveAll(s)
+	}
 	a, err := j.algorithm()
 	if err != nil {
 		return tally{}, err

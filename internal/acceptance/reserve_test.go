@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	"github.com/weirgo/weir"
@@ -16,103 +19,186 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
-// TestReservationsOverCutConnectionsAddUp (I6, D1): 64 callers on four stores, with a client
-// each, reserve, settle and cancel at random, while connections are cut and replies lost. In the end
-// exactly the actual costs are charged: nothing twice, and nothing given back twice.
-func TestReservationsOverCutConnectionsAddUp(t *testing.T) {
+// TestReservationsOfFourProcessesAddUp (I6, D1): 64 callers in four processes, with a connection of
+// its own each, reserve, settle, hand over and cancel at random, while connections are cut and replies lost. In the end exactly
+// the actual costs are charged: nothing twice, and nothing given back twice.
+func TestReservationsOfFourProcessesAddUp(t *testing.T) {
 	t.Parallel()
 	each(t, naturalPairs(), nil, func(t *testing.T, e *env) {
-		const units = 1_000_000
 		var proxies []*servertest.Proxy
-		var multis []*weir.MultiLimiter
+		var all processes
 		for range 4 {
 			p := servertest.NewProxy(t, e.server.Addr())
-			m, err := weir.NewMultiLimiter(e.dial(t, dial{addr: p.Addr()}, nil), &weir.Options{SettleIntoDebt: true, Timeout: patience})
-			if err != nil {
-				t.Fatal(err)
-			}
-			proxies, multis = append(proxies, p), append(multis, m)
+			proxies, all = append(proxies, p), append(all, startCallers(t, 1, e.library, p.Addr())...)
 		}
-		var limits []weir.Limit
-		for _, name := range kindNames {
-			limits = append(limits, weir.Limit{Name: name, Algorithm: longest(name, units)})
-		}
-		charged := make([]atomic.Int64, len(limits))
-		inParallel(64, func(caller int) {
-			m, p := multis[caller%4], proxies[caller%4]
-			for round := range 2 * rounds() {
-				first, n := rand.IntN(len(limits)), 1+rand.IntN(2)
-				var asks []weir.Ask
-				var actual []int64
-				for i := range n {
-					asks = append(asks, limits[(first+i)%len(limits)].ForN("user", 1+rand.Int64N(20)))
-					actual = append(actual, rand.Int64N(30))
-				}
-				if (caller/4+round)%4 == 0 {
-					p.DropReplies(true)
-				}
-				r, err := reserveAndSettle(t, m, p, weir.Once(weir.NewID(), asks...), actual)
-				if err != nil || !r.Allowed() {
-					t.Errorf("%+v, %v", r, err)
-					continue
-				}
-				for i := range n {
-					charged[(first+i)%len(limits)].Add(actual[i])
-				}
-			}
-		})
-		dropped := 0
+		sum := all.do(t, e.server, job{Callers: 1, Reserve: 1}, nil) // connected, and the scripts are known
 		for _, p := range proxies {
+			p.DropReplies(true) // so each process loses a reply, however fast it is
+		}
+		done := make(chan struct{})
+		var disturbing sync.WaitGroup
+		disturbing.Go(func() { disturbAll(e.server, proxies, done) })
+		sum.add(all.do(t, e.server, job{Callers: 16, Reserve: 3 * rounds()}, nil))
+		close(done)
+		disturbing.Wait()
+		if sum.Other > 0 {
+			t.Errorf("callers saw errors: %+v", sum)
+		}
+		dropped := 0
+		for i, p := range proxies {
+			if p.Dropped() == 0 {
+				t.Errorf("process %d has lost no reply: this test shows nothing of it", i)
+			}
 			dropped += p.Dropped()
 		}
-		t.Logf("%d connections lost a reply", dropped)
-		if dropped == 0 {
-			t.Error("no reply was lost: this test shows nothing")
-		}
+		t.Logf("%d reservations, %d connections lost a reply", sum.Decided, dropped)
 		s := e.store(t, nil)
-		for i, l := range limits {
+		for _, l := range reservedLimits() {
 			left := remaining(t, s, store.Slot{Key: "user", Limit: l.Name, Algorithm: l.Algorithm})
-			if units-left != charged[i].Load() {
-				t.Errorf("%s: %d are charged, want %d", l.Name, units-left, charged[i].Load())
+			if charged := reservedUnits - left; charged != sum.Charged[l.Name] || charged == 0 {
+				t.Errorf("%s: %d are charged, want %d", l.Name, charged, sum.Charged[l.Name])
 			}
 		}
 	})
 }
 
-// reserveAndSettle makes a Reservation and settles it, and asks again until both are known.
-// The connections of p get well as soon as something was lost.
-func reserveAndSettle(t *testing.T, m *weir.MultiLimiter, p *servertest.Proxy, asks []weir.Ask, actual []int64) (r *weir.Reservation, err error) {
-	known := func(ask func(ctx context.Context) error) error {
-		for {
-			err := weir.Resolve(patient(t), func(ctx context.Context) error {
-				err := ask(ctx)
-				if err != nil {
-					p.DropReplies(false)
-				}
-				return err
-			})
-			if !errors.Is(err, store.ErrUnavailable) {
-				return err
+// disturbAll cuts the connections of one process after the other, or lets its replies get lost until
+// one is, each time that the server has run some scripts.
+func disturbAll(s *servertest.Server, proxies []*servertest.Proxy, done <-chan struct{}) {
+	const scripts, most = 10, 200
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	await := func(ready func(ran int) bool) (over bool) {
+		for from := calls(s, "evalsha"); ; {
+			select {
+			case <-done:
+				return true
+			case <-tick.C:
+			}
+			if ready(calls(s, "evalsha") - from) {
+				return false
 			}
 		}
 	}
-	if err := known(func(ctx context.Context) (err error) { r, err = m.Reserve(ctx, asks...); return err }); err != nil {
-		return r, err
+	lose := func(p *servertest.Proxy) (over bool) {
+		before := p.Dropped()
+		p.DropReplies(true)
+		defer p.DropReplies(false)
+		return await(func(ran int) bool { return p.Dropped() > before || ran > most }) // its process may be done
 	}
-	if rand.IntN(2) == 0 {
-		p.Cut()
+	for _, p := range proxies {
+		if await(func(int) bool { return p.Dropped() > 0 }) {
+			return
+		}
+		p.DropReplies(false)
 	}
-	if rand.IntN(4) == 0 {
+	for n := 0; ; n++ {
+		if await(func(ran int) bool { return ran >= scripts }) {
+			return
+		}
+		if p := proxies[n/2%len(proxies)]; n%2 == 0 {
+			p.Cut()
+		} else if lose(p) {
+			return
+		}
+	}
+}
+
+// reservedUnits are the units of each of reservedLimits: more than all callers reserve.
+const reservedUnits = 1_000_000
+
+func reservedLimits() (all []weir.Limit) {
+	for _, name := range kindNames {
+		all = append(all, weir.Limit{Name: name, Algorithm: longest(name, reservedUnits)})
+	}
+	return all
+}
+
+// reserveAll lets callers reserve and settle.
+func (j job) reserveAll(s *serverStore) (all tally, err error) {
+	m, err := weir.NewMultiLimiter(s, &weir.Options{SettleIntoDebt: true, Timeout: patience})
+	if err != nil {
+		return tally{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tallies := make([]tally, j.Callers)
+	inParallel(j.Callers, func(i int) {
+		random := rand.New(rand.NewPCG(j.Seed, uint64(i)))
+		for range j.Reserve {
+			tallies[i].reserve(ctx, m, random)
+		}
+	})
+	for _, t := range tallies {
+		all.add(t)
+	}
+	return all, nil
+}
+
+// reserve makes a reservation of one or two limits and settles it.
+func (t *tally) reserve(ctx context.Context, m *weir.MultiLimiter, random *rand.Rand) {
+	limits := reservedLimits()
+	first, n := random.IntN(len(limits)), 1+random.IntN(2)
+	var asks []weir.Ask
+	var actual []int64
+	for i := range n {
+		asks = append(asks, limits[(first+i)%len(limits)].ForN("user", 1+random.Int64N(20)))
+		actual = append(actual, random.Int64N(30))
+	}
+	wrong := func(format string, args ...any) {
+		t.Other++
+		t.Errors = append(t.Errors, fmt.Sprintf(format, args...))
+	}
+	var r *weir.Reservation
+	asks = weir.Once(weir.NewID(), asks...)
+	if err := known(ctx, func(ctx context.Context) (err error) { r, err = m.Reserve(ctx, asks...); return err }); err != nil || !r.Allowed() {
+		wrong("reserve: %v", err)
+		return
+	}
+	if random.IntN(4) == 0 { // as if by another process
+		text, err := r.MarshalText()
+		if err == nil {
+			r, err = m.Resume(text, limits...)
+		}
+		if err != nil {
+			wrong("hand over: %v", err)
+			return
+		}
+	}
+	if random.IntN(4) == 0 {
 		clear(actual)
-		return r, known(r.Cancel)
-	}
-	return r, known(func(ctx context.Context) error {
+		if err := known(ctx, r.Cancel); err != nil {
+			wrong("cancel: %v", err)
+		}
+	} else if err := known(ctx, func(ctx context.Context) error {
 		s, err := r.Settle(ctx, actual...)
-		if err == nil && fmt.Sprint(s.Charged) != fmt.Sprint(actual) {
-			t.Errorf("%v are charged, want %v", s.Charged, actual)
+		if err == nil && !slices.Equal(s.Charged, actual) {
+			wrong("%v are charged, want %v", s.Charged, actual)
 		}
 		return err
-	})
+	}); err != nil {
+		wrong("settle: %v", err)
+	}
+	t.Decided++
+	for i, a := range asks {
+		t.charge(a.Limit.Name, actual[i])
+	}
+}
+
+func (t *tally) charge(kind string, units int64) {
+	if t.Charged == nil {
+		t.Charged = make(map[string]int64)
+	}
+	t.Charged[kind] += units
+}
+
+// known asks until the outcome is known.
+func known(ctx context.Context, ask func(ctx context.Context) error) error {
+	for {
+		if err := weir.Resolve(ctx, ask); !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // TestHistoriesWithLostRepliesHaveAnOrder (D1, H1): on servers whose connections are cut while
