@@ -43,11 +43,13 @@ type askText struct {
 // that FailOpen or FailLocal answered for settles nowhere in another process.
 //
 // Whoever has the text can settle the Reservation, once, and again when Options.IDTTL has
-// passed since. See Options.ReservationKey for what
+// passed since; MarshalText comes before the settlement, since one that changed nothing was not
+// sent without a text. See Options.ReservationKey for what
 // is known of a text that was changed.
 func (r *Reservation) MarshalText() ([]byte, error) {
 	r.turn <- struct{}{}
 	defer r.done()
+	r.shared = true
 	if !r.known {
 		return nil, fmt.Errorf("weir: reservation: %w", store.ErrOutcomeUnknown)
 	}
@@ -98,7 +100,7 @@ func (m *MultiLimiter) Resume(text []byte, limits ...Limit) (*Reservation, error
 	if err != nil {
 		return nil, err
 	}
-	r := &Reservation{multi: m, id: t.ID, known: true, turn: make(chan struct{}, 1)}
+	r := &Reservation{multi: m, id: t.ID, shared: true, known: true, turn: make(chan struct{}, 1)}
 	if !t.Nowhere {
 		r.guard = &m.guard
 	}

@@ -23,7 +23,8 @@ var ErrSettled = errors.New("weir: the reservation is settled")
 // It settles once. A call whose outcome is unknown (store.ErrOutcomeUnknown) is made again
 // by the next call, and by Resolve, and counts once; so does a call in another process,
 // for as long as Options.IDTTL after the first. A settlement that changes nothing, as to the
-// estimate itself, is not sent, and another process does not know of it.
+// estimate itself, is sent only where somebody else may hold the Reservation: after
+// MarshalText, where Resume made it, and where its asks have an ID.
 type Reservation struct {
 	multi  *MultiLimiter
 	guard  *guard // of the store that took the estimate; nil where none did
@@ -32,6 +33,7 @@ type Reservation struct {
 	result Result
 	turn   chan struct{} // holds one token: the right to do what follows
 
+	shared  bool        // somebody else may hold it
 	known   bool        // whether result is the outcome of the take
 	settled *Settlement // nil until it is settled
 	actual  []int64     // of settled, and of pending
@@ -48,7 +50,7 @@ type Settlement struct {
 	Clamped bool
 	// Degraded reports that no store has counted the estimate, so that there was nothing to settle.
 	Degraded bool
-	// Decisions are how the limits stand afterwards; nil where nothing had to be changed.
+	// Decisions are how the limits stand afterwards; nil where nothing was sent.
 	Decisions []Decision
 }
 
@@ -79,10 +81,11 @@ func (m *MultiLimiter) Reserve(ctx context.Context, asks ...Ask) (*Reservation, 
 	if err != nil {
 		return nil, err
 	}
-	if id == "" {
+	shared := id != ""
+	if !shared {
 		id = NewID()
 	}
-	r := &Reservation{multi: m, guard: &m.guard, id: id, asks: Once(id, asks...), turn: make(chan struct{}, 1)}
+	r := &Reservation{multi: m, guard: &m.guard, id: id, shared: shared, asks: Once(id, asks...), turn: make(chan struct{}, 1)}
 	if err := r.take(ctx); err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
 		return nil, err
 	} else if err != nil {
@@ -250,8 +253,13 @@ func (r *Reservation) settleWhatFits(ctx context.Context) error {
 	asks := r.settlement()
 	for range maxSettleAttempts {
 		if !slices.ContainsFunc(asks, func(a Ask) bool { return a.Cost > 0 }) {
-			r.finish(asks, nil)
-			return nil
+			if !r.shared {
+				r.finish(asks, nil)
+				return nil
+			}
+			for i := range asks { // refunds of no units are remembered, and looks are not
+				asks[i] = asks[i].Limit.Refund(asks[i].Key, 0, r.takenAt(i))
+			}
 		}
 		result, err := r.try(ctx, asks, r.actual)
 		if err != nil || r.settled != nil {

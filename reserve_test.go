@@ -417,3 +417,57 @@ func TestMemoryForgetsIDs(t *testing.T) {
 		t.Errorf("%d are dropped, %+v are left", dropped, s.Stats())
 	}
 }
+
+// TestSettlementThatChangesNothingIsKnownToOtherHolders: also one that takes nothing, since nothing is left.
+func TestSettlementThatChangesNothingIsKnownToOtherHolders(t *testing.T) {
+	for _, spec := range allSpecs {
+		l := weir.Must(weir.New(newMemory(t, nil), weir.Must(weir.ParseLimit("tokens", spec)), nil))
+		ctx := context.Background()
+		limit := l.Limit()
+		for _, c := range []struct{ reserved, actual int64 }{{1, 1}, {0, 0}} {
+			key := fmt.Sprint("k", c)
+			r, err := l.Reserve(ctx, key, c.reserved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := r.MarshalText()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err := r.Settle(ctx, c.actual); err != nil || s.Charged[0] != c.actual || s.Decisions == nil {
+				t.Errorf("%s: %+v, %v", spec, s, err)
+			}
+			before := remaining(t, l, key)
+			other, err := l.Resume(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := other.Settle(ctx, c.actual+1); !errors.Is(err, weir.ErrSettled) {
+				t.Errorf("%s: settled by another holder, too: %v", spec, err)
+			}
+			again, err := l.Resume(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Cancel(ctx); err != nil || remaining(t, l, key) != before {
+				t.Errorf("%s: cancelled by another holder: %v, %d remain, want %d", spec, err, remaining(t, l, key), before)
+			}
+		}
+		// Nobody else holds this one: nothing is sent.
+		r, err := l.Reserve(ctx, "alone", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := r.Settle(ctx, 1); err != nil || s.Decisions != nil {
+			t.Errorf("%s: %+v, %v", spec, s, err)
+		}
+		// With nothing left the excess is clamped to nothing, and that is known, too.
+		r, err = weir.Must(weir.NewMultiLimiter(newMemory(t, nil), nil)).Reserve(ctx, weir.Once("id", limit.ForN("full", remaining(t, l, "full")))...)
+		if err != nil || !r.Allowed() {
+			t.Fatal(err)
+		}
+		if s, err := r.Settle(ctx, 1_000_000); err != nil || !s.Clamped || s.Decisions == nil {
+			t.Errorf("%s: %+v, %v", spec, s, err)
+		}
+	}
+}

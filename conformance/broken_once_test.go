@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,11 @@ var brokenOnce = []struct {
 		s.remember = func(ops []store.Op, committed bool) bool {
 			nothing := ops[0].Request.Verb == algorithm.Refund && ops[0].Outcome.ResetAfter == 0
 			return committed && store.Takes(ops) && !nothing
+		}
+	}, []string{"once/every-verb"}},
+	{"a refund of no units is not remembered", func(s *onceStore) {
+		s.remember = func(ops []store.Op, committed bool) bool {
+			return committed && slices.ContainsFunc(ops, func(op store.Op) bool { return op.Request.Cost > 0 })
 		}
 	}, []string{"once/every-verb"}},
 	{"ops of a step are made one by one", func(s *onceStore) {

@@ -57,10 +57,10 @@ func ValidateOnce(o Once, ops []Op) error {
 }
 
 // Takes reports whether a committed step of ops is one that an ID remembers: one of them
-// has a cost. A step of looks has no ID.
+// has a cost, or gives back, also nothing. A step of looks has no ID.
 func Takes(ops []Op) bool {
 	for i := range ops {
-		if ops[i].Request.Cost > 0 {
+		if r := &ops[i].Request; r.Cost > 0 || r.Verb == algorithm.Refund {
 			return true
 		}
 	}

@@ -106,7 +106,7 @@ func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err err
 	}
 	c.after = make([]algorithm.State, len(c.ops))
 	c.committed = store.Decide(c.at, c.ops, c.before, c.after)
-	if !take || !c.committed || !slices.ContainsFunc(c.ops, func(op store.Op) bool { return store.Changes(&op) }) {
+	if !take || !c.committed || c.id == nil && !slices.ContainsFunc(c.ops, func(op store.Op) bool { return store.Changes(&op) }) {
 		return true, nil
 	}
 	if deadline.Over(ctx) != nil {

@@ -18,7 +18,7 @@ func onceChecks() []world.Check {
 		check("once/same-answer", "D1 M8", 0,
 			"a step that was made is answered again, under its ID, with the same outcomes and the same instant, and charged once", onceAnswers),
 		check("once/every-verb", "D1 I4", 0,
-			"a charge and a refund with an ID are made once, also a refund of which nothing was left to give back", onceVerbs),
+			"a charge and a refund with an ID are made once, also a refund of which nothing was left to give back, and one of no units", onceVerbs),
 		check("once/all-or-nothing", "D1 X1", ops,
 			"a step of several ops with an ID is made once as a whole, and remembered as a whole", onceTogether),
 		check("once/refused-is-not-remembered", "D1 M7", 0,
@@ -81,6 +81,11 @@ func onceVerbs(w *world.World) {
 		w.Once(nothing, verb(s, algorithm.Refund, 2, taken))
 		w.MustCommit(world.Op(s, 3)) // somebody else, who must not be given back
 		w.Once(nothing, verb(s, algorithm.Refund, 2, taken))
+		w.Look(s)
+		none := once(fmt.Sprint("none", i)) // a settlement that changes nothing
+		w.Once(none, verb(s, algorithm.Refund, 0, taken))
+		w.Once(none, verb(s, algorithm.Refund, 0, taken))
+		w.MustRefuseOnce("with a refund of more", store.ErrIDReused, none, verb(s, algorithm.Refund, 1, taken))
 		w.Look(s)
 		w.Reset(s)
 	}

@@ -31,7 +31,7 @@ func (s *state) apply(once *store.Once, ops []store.Op) (algorithm.Instant, bool
 
 // takes reports whether a step is one that an ID remembers.
 func takes(ops []store.Op) bool {
-	return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Request.Cost > 0 })
+	return slices.ContainsFunc(ops, func(op store.Op) bool { return op.Request.Cost > 0 || op.Request.Verb == algorithm.Refund })
 }
 
 // remembers returns the step that was made with the ID of a group; nil for none.

@@ -345,7 +345,7 @@ func (w *world) settled(a *attempt, s weir.Settlement, err error) {
 	switch {
 	case err == nil:
 		w.knows(a, s)
-		if first := r.first; r.held != first.held && s.Decisions != nil && first.on.life == first.life && first.on.down == 0 {
+		if first := r.first; r.held != first.held && first.on.life == first.life && first.on.down == 0 {
 			r.cleans = true
 			a.node = first.on
 			w.queue.plan(w.Now, (*cleanup)(a))
