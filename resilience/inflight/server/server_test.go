@@ -322,6 +322,38 @@ func TestServerThatRestarts(t *testing.T) {
 	})
 }
 
+// TestServerThatLosesItsData: who is in flight is counted again by its renewal, and releases
+// its unit afterwards.
+func TestServerThatLosesItsData(t *testing.T) {
+	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) {
+		s := holdersOf(goRedis(t, server.Addr(), "", nil))
+		limiter := weir.Must(inflight.New(s, inflight.Limit{Name: "api", Units: 2}, &inflight.Options{Life: time.Second, Timeout: time.Minute}))
+		var holds []*inflight.Hold
+		for range 2 {
+			hold, err := limiter.Acquire(background, "user:42")
+			if err != nil || !hold.Allowed() {
+				t.Fatal(err)
+			}
+			holds = append(holds, hold)
+		}
+		server.Kill()
+		server.Start() // without persistence
+		inUse := func(units int64) func() bool {
+			return func() bool {
+				got, err := s.Peek(background, holder("x").Slot)
+				return err == nil && got.InUse == units
+			}
+		}
+		servertest.Await(t, "both are counted again", inUse(2))
+		for _, hold := range holds {
+			if err := hold.Release(background); err != nil && !errors.Is(err, inflight.ErrExpired) { // on a machine that stood still
+				t.Error(err)
+			}
+		}
+		servertest.Await(t, "both are free", inUse(0))
+	})
+}
+
 func TestWhatTheServerRefusesChangesNothing(t *testing.T) {
 	const name = "weir:{user:42}:inflight/1:api"
 	t.Run("no memory", func(t *testing.T) {
