@@ -121,7 +121,7 @@ var rules = []rule{
 	{"service/problem", nil, nil, "an error over HTTP looks alike wherever it comes from"},
 	{"observe/otel", []string{"", "algorithm", "policy", "store", "internal/observed"}, []string{"go.opentelemetry.io/otel"},
 		"traces stay where their users asked for them"},
-	{"observe/prometheus", []string{"", "algorithm", "internal/observed", "policy", "resilience", "store", "store/memory", "store/script"},
+	{"observe/prometheus", []string{"", "algorithm", "internal/observed", "policy", "resilience", "resilience/inflight", "store", "store/memory", "store/script"},
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},

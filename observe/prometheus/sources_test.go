@@ -10,6 +10,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/resilience"
+	"github.com/weirgo/weir/resilience/inflight"
 	"github.com/weirgo/weir/store"
 	"github.com/weirgo/weir/store/script"
 )
@@ -39,6 +40,12 @@ func withEverything(t testing.TB) *Collector {
 	c.AddLease("redis", lease)
 	c.AddShare("redis", share)
 	c.AddEnforcer("api", e)
+	busy := weir.Must(inflight.New(weir.Must(inflight.NewMemory(nil)), inflight.Limit{Name: "reports", Units: 2}, nil))
+	c.AddInFlight("reports", busy)
+	for range 3 {
+		hold := weir.Must(busy.Acquire(t.Context(), "k"))
+		t.Cleanup(func() { _ = hold.Release(context.Background()) })
+	}
 	measured := c.Wrap("redis", denials)
 	l := limiterOn(t, measured, c, "gcra:1/1h", weir.Options{})
 	weir.Must(l.Allow(t.Context(), "k"))
@@ -64,6 +71,7 @@ func TestSourcesShowTheirCounts(t *testing.T) {
 		"rate_limiter_keys": 1, "rate_limiter_store_decisions_total": 8, "rate_limiter_store_operations_total": 9,
 		"rate_limiter_store_commands_total": 3, "rate_limiter_breaker_state": 0, "rate_limiter_denycache_misses_total": 2,
 		"rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
+		"rate_limiter_inflight_limit": 2, "rate_limiter_inflight_holds": 2, "rate_limiter_inflight_waiting": 0, "rate_limiter_inflight_lost_total": 0,
 	} {
 		f := got[name]
 		if f == nil || len(f.Metric) != 1 {
@@ -72,6 +80,11 @@ func TestSourcesShowTheirCounts(t *testing.T) {
 		}
 		if m := f.Metric[0]; m.GetCounter().GetValue()+m.GetGauge().GetValue() != want {
 			t.Errorf("%s: %v, want %v", name, m, want)
+		}
+	}
+	for _, m := range got["rate_limiter_inflight_decisions_total"].Metric {
+		if want := map[string]float64{"allowed": 2, "refused": 1}[m.Label[1].GetValue()]; m.GetCounter().GetValue() != want {
+			t.Errorf("requests in flight: %v", m)
 		}
 	}
 	for _, m := range got["rate_limiter_redis_errors_total"].Metric {
