@@ -14,8 +14,11 @@ import (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{}) // it tells of each connection that a test cuts
-	// A cluster client pauses between two questions for the slots, also when it is closed by then.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9.(*clusterStateHolder).LazyReload.func1"))
+	// A pool asks each second whether a server that refused it is back, and a cluster client
+	// pauses between two questions for the slots, also when it is closed by then.
+	const goRedis = "github.com/redis/go-redis/v9"
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(goRedis+"/internal/pool.(*ConnPool).tryDial"),
+		goleak.IgnoreAnyFunction(goRedis+".(*clusterStateHolder).LazyReload.func1"))
 }
 
 type silence struct{}
