@@ -12,6 +12,8 @@ import (
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
 	"github.com/weirgo/weir/service/envoy"
+	"github.com/weirgo/weir/service/gubernator"
+	gubernatorpb "github.com/weirgo/weir/service/gubernator/pb"
 	"github.com/weirgo/weir/service/rest"
 	"github.com/weirgo/weir/store"
 )
@@ -43,8 +45,12 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 		}
 		s.fronts = append(s.fronts, f)
 	}
-	if c.Gubernator != nil {
-		return errors.New("service: gubernator: is not built yet: must be left out")
+	if c.Gubernator != nil && c.Gubernator.Enabled {
+		f, err := s.gubernatorFront()
+		if err != nil {
+			return err
+		}
+		s.fronts = append(s.fronts, f)
 	}
 	return nil
 }
@@ -109,6 +115,38 @@ func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, erro
 		admin: map[string]http.Handler{"GET /rlconfig": s.guard.HTTP(auth.Read, "GET /rlconfig", service.ConfigHandler())},
 		run: func(ctx context.Context) {
 			service.Watch(ctx, c.RLS.Files, &envoy.WatchOptions{Report: s.reportRLS}) // returns with ctx
+		},
+	}, nil
+}
+
+// gubernatorFront is the service that clients of gubernator ask. Its states lie apart.
+func (s *Service) gubernatorFront() (front, error) {
+	made, err := s.stores.open(config.GubernatorPrefix)
+	if err != nil {
+		return front{}, err
+	}
+	healthy := func() error {
+		if why := s.ready.why(); why != "" {
+			return errors.New(why)
+		}
+		return nil
+	}
+	service, err := gubernator.New(s.timed(made.store), &gubernator.Options{Healthy: healthy})
+	if err != nil {
+		return front{}, fmt.Errorf("service: gubernator: %w", err)
+	}
+	handler := service.Handler()
+	return front{
+		register: service.Register,
+		methods: auth.Methods{
+			gubernatorpb.V1_GetRateLimits_FullMethodName: auth.Check,
+			gubernatorpb.V1_HealthCheck_FullMethodName:   auth.Open,
+			gubernatorpb.V1_LiveCheck_FullMethodName:     auth.Open,
+		},
+		routes: map[string]http.Handler{
+			"POST /v1/GetRateLimits": s.guard.HTTP(auth.Check, "POST /v1/GetRateLimits", handler),
+			"GET /v1/HealthCheck":    handler,
+			"GET /v1/LiveCheck":      handler,
 		},
 	}, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+
+	gubernatorpb "github.com/weirgo/weir/service/gubernator/pb"
 )
 
 const rls = `
@@ -40,6 +42,24 @@ func TestEnvoyIsServedBesideIt(t *testing.T) {
 	eventually(t, "an error of the file", func() bool { return s.metric(t, failedReloads, "") != "0" })
 	if _, err := Explain(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "rls.yaml") {
 		t.Errorf("%v: want an error of the file", err)
+	}
+}
+
+func TestGubernatorIsServedBesideIt(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"gubernator: {enabled: true}\n")), nil)
+	client := gubernatorpb.NewV1Client(s.conn)
+	request := &gubernatorpb.GetRateLimitsReq{Requests: []*gubernatorpb.RateLimitReq{{Name: "n", UniqueKey: "k", Hits: 1, Limit: 1, Duration: 3600_000}}}
+	for i, want := range []gubernatorpb.Status{gubernatorpb.Status_UNDER_LIMIT, gubernatorpb.Status_OVER_LIMIT} {
+		if r, err := client.GetRateLimits(t.Context(), request); err != nil || r.GetResponses()[0].GetError() != "" || r.GetResponses()[0].GetStatus() != want {
+			t.Errorf("request %d: %v, %v: want %v", i, r, err, want)
+		}
+	}
+	eventually(t, "healthy", func() bool {
+		code, body := s.get(t, "/v1/HealthCheck")
+		return code == http.StatusOK && strings.Contains(body, "healthy")
+	})
+	if r, err := client.LiveCheck(t.Context(), &gubernatorpb.LiveCheckReq{}); err != nil {
+		t.Error(r, err)
 	}
 }
 

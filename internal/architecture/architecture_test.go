@@ -109,6 +109,8 @@ var rules = []rule{
 		// yaml/v2 is the library that reads these files at Envoy's own service.
 		[]string{"github.com/envoyproxy/go-control-plane/envoy", "go.yaml.in/yaml/v2", "google.golang.org/grpc", "google.golang.org/protobuf"},
 		"the protocol of Envoy stands on any store, without the rest of the service"},
+	{"service/gubernator", []string{"algorithm", "store", "service/gubernator"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
+		"the protocol of gubernator stands on any store, without the rest of the service"},
 	{"service/auth", []string{"", "store", "store/memory", "service/problem"}, []string{"github.com/goccy/go-yaml", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},
 	{"service/audit", []string{"store"}, nil, "the log of changes knows nothing of what is changed"},
