@@ -32,6 +32,7 @@ func TestDeployedConfigurationsAreValid(t *testing.T) {
 		write(t, filepath.Join(folder, name), strings.ReplaceAll(text, "/etc/weir/secret", folder))
 	}
 	write(t, filepath.Join(folder, "store-password"), "a password\n")
+	write(t, filepath.Join(folder, "key"), strings.Repeat("0123456789abcdef", 4)+"\n")
 	write(t, filepath.Join(folder, "callers.yaml"), fmt.Sprintf("version: 1\ncallers: [{name: a, token_sha256: %x, role: check}]\n", sha256.Sum256([]byte("a token"))))
 
 	for name, config := range map[string]string{
