@@ -40,8 +40,11 @@ func runLeases(t *testing.T, s *scenario.Scenario, beneath func(store.Store) sto
 
 // TestLeasesKeepTheRulesInRandomScenarios: G1 to G9, with every fault but those of clocks.
 func TestLeasesKeepTheRulesInRandomScenarios(t *testing.T) {
-	leased := int64(0)
-	for seed := range uint64(8) {
+	leased, seeds := int64(0), uint64(8)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		s := scenario.Generate(seed)
 		withLeases(s, seed)
 		r := runLeases(t, s, nil)
