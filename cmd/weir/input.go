@@ -14,11 +14,18 @@ import (
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 )
 
-// traceFlags say what is replayed and how it is read; the commands share them.
+// traceFlags say what is replayed, how it is read and where its states live; the commands
+// share them.
 type traceFlags struct {
+	readFlags
+	Store  string  `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
+	Prefix *string `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
+	settle settleFlags
+}
+
+// readFlags say which traces are read and how.
+type readFlags struct {
 	Trace      []string `arg:"" help:"The trace: files or patterns such as 'access.log*', or - for standard input; gzip is unpacked. Several files are merged by time."`
-	Store      string   `default:"memory://" placeholder:"URL" help:"Where the states live: memory:// (the default), or a server, see above."`
-	Prefix     *string  `placeholder:"TEXT" help:"On a server: what the names of all keys begin with (default: something random)."`
 	Format     string   `default:"auto" enum:"${formats}" placeholder:"FORMAT" help:"One of ${formats} (default auto, from the first lines)."`
 	LogFormat  string   `placeholder:"TEXT" help:"The log_format of nginx, the LogFormat of Apache or the format string of Envoy that the log is written in, as it stands in their configuration."`
 	Envelope   string   `default:"auto" enum:"${envelopes}" placeholder:"ENVELOPE" help:"What a log daemon or a container runtime wrote around each line: one of ${envelopes} (default auto, from the first lines)."`
@@ -27,8 +34,7 @@ type traceFlags struct {
 	TimeUnit   string   `placeholder:"UNIT" enum:",s,ms,us,ns" default:"" help:"CSV: the unit of a time in numbers: s, ms, us or ns (default: s, or dates)."`
 	CostColumn string   `placeholder:"NAME" help:"CSV: the column of the cost (default: 1)."`
 	fields     []string // with --policy: what trace.Options.Fields is
-	settle     settleFlags
-	Sort       bool `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
+	Sort       bool     `help:"Sort a JSON Lines trace by time. All other traces are always sorted."`
 }
 
 var flagVars = map[string]string{
@@ -94,6 +100,16 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 	if err != nil {
 		return nil, err
 	}
+	in, err := f.read(ctx, s, outputs, f.settle)
+	if err != nil {
+		return nil, err
+	}
+	in.endpoint = on
+	return in, nil
+}
+
+// read opens the trace. None of outputs may be the trace itself.
+func (f *readFlags) read(ctx context.Context, s *streams, outputs []outputFlag, settle settleFlags) (*input, error) {
 	files, err := newInputs(f.Trace, s, outputs)
 	if err != nil {
 		return nil, err
@@ -101,7 +117,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 	reader, err := trace.OpenAll(files.open(ctx), &trace.Options{
 		Format: f.Format, LogFormat: f.LogFormat, Envelope: f.Envelope, Key: f.Key, Fields: f.fields, Sort: f.Sort,
 		TimeColumn: f.TimeColumn, TimeUnit: f.TimeUnit, CostColumn: f.CostColumn,
-		SettleColumn: f.settle.SettleColumn, ReserveColumn: f.settle.ReserveColumn, DurationColumn: f.settle.DurationColumn,
+		SettleColumn: settle.SettleColumn, ReserveColumn: settle.ReserveColumn, DurationColumn: settle.DurationColumn,
 	})
 	err = flagError(err)
 	if usage := (usageError{}); len(f.fields) > 0 && errors.As(err, &usage) {
@@ -111,7 +127,7 @@ func (f *traceFlags) open(ctx context.Context, s *streams, outputs []outputFlag)
 		files.stop()
 		return nil, err
 	}
-	return &input{files, reader, trace.NewAhead(reader), f.Key, on}, nil
+	return &input{files: files, reader: reader, events: trace.NewAhead(reader), key: f.Key}, nil
 }
 
 // flagError returns a trace.OptionError as a usageError that names the flag in place of the option. It returns other

@@ -32,6 +32,7 @@ type runner interface {
 var commands = []subcommand{
 	{"replay", "Decide every request of a trace and report whom a limit would have hit.", func() runner { return &replayCommand{} }},
 	{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
+	{"suggest", "Find the smallest limits that a trace would have met.", func() runner { return &suggestCommand{} }},
 	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
 	{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
 	{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},

@@ -1,0 +1,157 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weirgo/weir/algorithm"
+)
+
+// Form is a limit with a number left open, such as "gcra:?/1m,burst=20".
+type Form string
+
+// Check refuses a form that no number makes a limit.
+func (f Form) Check() error {
+	if !strings.Contains(string(f), "?") {
+		return fmt.Errorf("%q has no ?: must have one in place of the number to find, such as gcra:?/1m", string(f))
+	}
+	_, err := f.With(1)
+	return err
+}
+
+// With is the limit with a number.
+func (f Form) With(number int64) (algorithm.Algorithm, error) {
+	return algorithm.ParseSpec(strings.ReplaceAll(string(f), "?", strconv.FormatInt(number, 10)))
+}
+
+// Share is a part of a whole: Part of Of, such as 1 of 100.
+type Share struct{ Part, Of int64 }
+
+// of is the largest whole number that is no more than this share of n.
+func (s Share) of(n int64) int64 { return n/s.Of*s.Part + n%s.Of*s.Part/s.Of }
+
+// Target is what a limit may do to the traffic. A Share of which Of is 0 is not asked for.
+type Target struct {
+	Clients  Share // that are denied at least once
+	Requests Share // that are denied
+}
+
+// Effect is what a limit does to the traffic.
+type Effect struct {
+	Clients  int   // that are denied at least once
+	Requests int64 // that are denied
+}
+
+// Found is the smallest limit of a form.
+type Found struct {
+	Number    int64
+	Algorithm algorithm.Algorithm
+	Effect    Effect
+	// Less is the effect of one unit less, which misses the target; nil where the Number is 1.
+	Less *Effect
+}
+
+// Effect decides the traffic under a limit, each client as if it were alone.
+func (t *Traffic) Effect(a algorithm.Algorithm) Effect {
+	var e Effect
+	step := stepOf(a)
+	for _, requests := range t.clients {
+		denied := int64(0)
+		var state algorithm.State
+		for _, r := range requests {
+			if !step(&state, r) {
+				denied++
+			}
+		}
+		e.Requests += denied
+		if denied > 0 {
+			e.Clients++
+		}
+	}
+	return e
+}
+
+// stepOf makes a step, in place where the algorithm can: a log is copied otherwise.
+func stepOf(a algorithm.Algorithm) func(*algorithm.State, request) (allowed bool) {
+	if inPlace, can := a.(algorithm.InPlace); can {
+		var o algorithm.Outcome
+		return func(s *algorithm.State, r request) bool {
+			inPlace.StepInPlace(s, r.at, algorithm.Request{Cost: r.cost}, &o)
+			return o.Allowed
+		}
+	}
+	return func(s *algorithm.State, r request) bool {
+		next, o := a.Step(*s, r.at, algorithm.Request{Cost: r.cost})
+		*s = next
+		return o.Allowed
+	}
+}
+
+// meets reports whether an effect is within the target.
+func (t *Traffic) meets(e Effect, target Target) bool {
+	return (target.Clients.Of == 0 || int64(e.Clients) <= target.Clients.of(int64(len(t.clients)))) &&
+		(target.Requests.Of == 0 || e.Requests <= target.Requests.of(t.requests))
+}
+
+// Smallest finds the smallest number of a form with which the traffic meets the target. found
+// is false where none does, such as where the form has a burst that is too small. It decides
+// the traffic about 2·log₂ of the number times.
+//
+// For costs of 1 a larger number never hits more. For other costs it can: there the number is
+// one with which the target is met, and with one less it is not.
+func (t *Traffic) Smallest(f Form, target Target) (result Found, found bool, err error) {
+	if err := f.Check(); err != nil {
+		return Found{}, false, err
+	}
+	var less *Effect                // of low
+	low, high := int64(0), int64(1) // low misses the target; high is tried
+	for {
+		if result, err = t.try(f, high); err != nil {
+			return Found{}, false, err
+		}
+		if t.meets(result.Effect, target) {
+			break
+		}
+		if high == algorithm.MaxUnits {
+			return Found{}, false, nil
+		}
+		missed := result.Effect
+		less, low, high = &missed, high, min(high*2, algorithm.MaxUnits)
+	}
+	for high-low > 1 {
+		tried, err := t.try(f, low+(high-low)/2)
+		if err != nil {
+			return Found{}, false, err
+		}
+		if t.meets(tried.Effect, target) {
+			high, result = tried.Number, tried
+		} else {
+			low, less = tried.Number, &tried.Effect
+		}
+	}
+	result.Less = less
+	return result, true, nil
+}
+
+// try is the effect of a form with a number.
+func (t *Traffic) try(f Form, number int64) (Found, error) {
+	a, err := f.With(number)
+	if err != nil {
+		return Found{}, err
+	}
+	return Found{Number: number, Algorithm: a, Effect: t.Effect(a)}, nil
+}
+
+// Peak is a line of peaks of clients in windows of one length.
+type Peak struct{ Half, Ninety, NinetyNine, Most int64 }
+
+// PeakOf sums up what Peaks returns.
+func PeakOf(peaks []int64) Peak {
+	p := Peak{Half: Percentile(peaks, 50), Ninety: Percentile(peaks, 90), NinetyNine: Percentile(peaks, 99)}
+	if len(peaks) > 0 {
+		p.Most = slices.Max(peaks)
+	}
+	return p
+}
