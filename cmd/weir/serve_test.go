@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestServeChecksItsConfiguration(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.yaml", "version: 1\npolicy: {file: policy.yaml}\n")
+	write("policy.yaml", "version: 1\nrules: [{id: user, key: [user], limit: 'gcra:10/1h'}]\n")
+	wrong := write("wrong.yaml", "version: 1\nstroe: {}\n")
+	badPolicy := write("bad-policy.yaml", "version: 1\npolicy: {file: wrong.yaml}\n")
+	for _, c := range []struct {
+		name      string
+		args      []string
+		status    int
+		out, errs string
+	}{
+		{"without anything", nil, exitOK, "(an example)", ""},
+		{"a file", []string{"--config", good}, exitOK, "1 rules", ""},
+		{"a flag over the file", []string{"--config", good, "--http", "127.0.0.1:1234"}, exitOK, "127.0.0.1:1234", ""},
+		{"any field", []string{"--config", good, "--set", "shutdown.drain=7s"}, exitOK, "drains for 7s", ""},
+		{"a wrong file", []string{"--config", wrong}, exitUsage, "", "line 2, column 1: stroe: unknown field"},
+		{"no file", []string{"--config", filepath.Join(folder, "none.yaml")}, exitUsage, "", "no such file"},
+		{"a wrong policy", []string{"--config", badPolicy}, exitUsage, "", "stroe"},
+		{"no policy", []string{"--policy", filepath.Join(folder, "none.yaml")}, exitUsage, "", "no such file"},
+		{"a server without on_failure", []string{"--store", "redis://127.0.0.1"}, exitUsage, "", "on_failure: missing"},
+		{"beyond loopback", []string{"--http", "0.0.0.0:80"}, exitUsage, "", "beyond loopback without auth"},
+		{"insecure", []string{"--http", "0.0.0.0:80", "--insecure", "true"}, exitOK, "0.0.0.0:80", ""},
+		{"no such field", []string{"--set", "store.uri=x"}, exitUsage, "", "unknown field"},
+		{"no value", []string{"--set", "store.url"}, exitUsage, "", "FIELD=VALUE"},
+		{"twice", []string{"--store", "memory://", "--set", "store.url=memory://"}, exitUsage, "", "once for each field"},
+	} {
+		got := start(append([]string{"serve", "--check"}, c.args...)...)
+		if got.status != c.status || !strings.Contains(got.out, c.out) || !strings.Contains(got.err, c.errs) {
+			t.Errorf("%s: status %d\n%s%swant %d with %q and %q", c.name, got.status, got.out, got.err, c.status, c.out, c.errs)
+		}
+	}
+	t.Setenv("WEIR_SHUTDOWN_DRAIN", "9s")
+	t.Setenv("WEIR_CONFIG", good)
+	if got := start("serve", "--check"); got.status != exitOK || !strings.Contains(got.out, "drains for 9s") || !strings.Contains(got.out, "1 rules") {
+		t.Errorf("variables: %+v", got)
+	}
+}
+
+func TestServeWithoutTheServerFails(t *testing.T) {
+	got := start("serve", "--store", "redis://127.0.0.1:1", "--on-failure", "open", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	if got.status != exitFailed || !strings.Contains(got.err, "redis://127.0.0.1:1") {
+		t.Errorf("%+v: want status %d and the store", got, exitFailed)
+	}
+}
+
+// TestServeAsANewUserDoes: it starts without a file, answers what the help says, reloads
+// by SIGHUP, and ends with 0 by SIGTERM.
+func TestServeAsANewUserDoes(t *testing.T) {
+	served := command(t, "serve", "--log", "json", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "shutdown.drain=0s")
+	lines, err := served.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := served.Start(); err != nil {
+		t.Fatal(err)
+	}
+	killer := time.AfterFunc(2*time.Minute, func() { served.Process.Kill() })
+	defer killer.Stop()
+	defer served.Process.Kill()
+	log := bufio.NewScanner(lines)
+	await := func(message string) (line struct {
+		Msg, HTTP, Try, Error string
+	}) {
+		t.Helper()
+		for log.Scan() {
+			if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+				t.Fatalf("%s: %v", log.Text(), err)
+			}
+			if strings.HasPrefix(line.Msg, message) {
+				return line
+			}
+		}
+		t.Fatalf("the log has no line %q: %v", message, log.Err())
+		return line
+	}
+	try := await("no configuration").Try
+	at := await("serving").HTTP
+	if !strings.HasPrefix(try, "curl -d ") || !strings.HasSuffix(try, "http://"+at+"/api/v1/check") {
+		t.Errorf("the log says to try %q", try)
+	}
+	// What curl -d sends.
+	response, err := http.Post("http://"+at+"/api/v1/check", "application/x-www-form-urlencoded", strings.NewReader(`{"identifier":"me","dimension":"USER","endpoint":"/"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"allowed":true`)) {
+		t.Errorf("%d %s, %v: want an admission", response.StatusCode, body, err)
+	}
+	if err := served.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	await("configuration replaced")
+	if err := served.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	await("stopped")
+	if err := served.Wait(); err != nil {
+		t.Errorf("%v: want it to end with 0", err)
+	}
+}
