@@ -171,6 +171,16 @@ func (s *server) tenant(name string, of setup) *Tenant {
 	return made
 }
 
+// await waits until a tenant decides by a version of its policy.
+func (s *server) await(tenant, version string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); s.tenants[tenant].Engine.PolicyVersion() != version; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the tenant %s never decides by %s", tenant, version)
+		}
+	}
+}
+
 // answer is an answer that was held against the OpenAPI document.
 type answer struct {
 	t      testing.TB
