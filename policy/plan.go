@@ -59,7 +59,8 @@ type PlannedLimit struct {
 
 	rule  *rule
 	spec  *spec
-	shard int // of Shards; what is asked is Limit for slotKey
+	whole *spec // of which spec is a shard in a RuleVerdict
+	shard int   // of Shards; what is asked is Limit for slotKey
 }
 
 // slotKey is the key of what is asked.
@@ -68,6 +69,23 @@ func (l *PlannedLimit) slotKey() string {
 		return l.Key
 	}
 	return divide.Key(l.Key, l.shard)
+}
+
+// Asks returns the questions to all that the limit has for its Key, each for no unit: one, or
+// one for each shard. Reset of a weir.MultiLimiter makes the limit fresh with them. It is
+// none where there is nothing to ask.
+func (l *PlannedLimit) Asks() []weir.Ask {
+	switch {
+	case l.Action != ActionAsk || l.Key == "":
+		return nil
+	case l.Shards == 0:
+		return []weir.Ask{l.Limit.ForN(l.Key, 0)}
+	}
+	asks := make([]weir.Ask, l.Shards)
+	for i, part := range l.whole.divided(l.rule.shards).parts {
+		asks[i] = weir.Limit{Name: l.Limit.Name, Algorithm: part.algorithm}.ForN(divide.Key(l.Key, i), 0)
+	}
+	return asks
 }
 
 // ListEntry is what is shown of an entry of a list.

@@ -272,7 +272,7 @@ func (c *Compiled) choose(p *Plan, to *PlannedLimit, rule int32, l *ruleLimit, a
 			limit, source = l.byTier[t], FromTier
 		}
 	}
-	to.Action, to.Spec, to.Source, to.spec = limit.action, limit.text, source, limit
+	to.Action, to.Spec, to.Source, to.spec, to.whole = limit.action, limit.text, source, limit, limit
 	to.Limit.Algorithm = limit.algorithm
 	if r := to.rule; limit.action == ActionAsk {
 		to.Leased = r.leased

@@ -190,14 +190,15 @@ func TestShardOfAnIDIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-// TestSurveyLooksAtAShard: it shows how one of the shards stands.
-func TestSurveyLooksAtAShard(t *testing.T) {
+// TestSurveyShowsTheSumOfShards, each of which it looks at.
+func TestSurveyShowsTheSumOfShards(t *testing.T) {
 	b := newBench(t, sharded("fixed-window:80/24h", 8), nil)
-	b.admitted(1000, of("org", "acme"))
-	for range 20 {
+	taken := int64(0)
+	for range 5 {
+		taken += int64(b.admitted(20, of("org", "acme")))
 		v, err := b.Survey(context.Background(), Attributes{"org": "acme"})
-		if err != nil || v.Rules[0].Shards != 8 || v.Rules[0].Decision.Limit != 10 || v.Rules[0].Decision.Remaining != 0 {
-			t.Fatalf("%+v, %v; want 0 of 10 left", v.Rules, err)
+		if err != nil || v.Rules[0].Shards != 8 || v.Rules[0].Decision.Limit != 80 || v.Rules[0].Decision.Remaining != 80-taken {
+			t.Fatalf("%+v, %v; want %d of 80 left", v.Rules, err, 80-taken)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
@@ -28,10 +29,11 @@ const maxSurvey = store.MaxOps
 // Survey returns how all limits stand that requests with these attributes may meet, on
 // whatever endpoint: those of the rules whose conditions on attributes hold. Lists are not
 // looked at, and neither is which rule replaces which. Each limit is asked for no unit, so
-// that its numbers are those of now; one of which a key attribute is missing has no Key and
-// is not Decided. Of the Verdict as a whole, Tier and Version count. Survey changes nothing. It is for pages that show
-// how somebody stands: it looks at every rule, and asks for up to 1,000 limits; those
-// behind them are left out.
+// that its numbers are those of now; a limit with Shards has the sum of them. A limit of
+// which a key attribute is missing has no Key and is not Decided. Of the Verdict as a whole,
+// Tier and Version count. Survey changes nothing. It is for pages that show how somebody
+// stands: it looks at every rule, and asks for up to 1,000 limits; those behind them are
+// left out.
 func (e *Enforcer) Survey(ctx context.Context, who Attributes) (Verdict, error) {
 	c := e.policy.Load()
 	v := Verdict{Binding: -1, Version: c.version}
@@ -52,7 +54,6 @@ func (e *Enforcer) Survey(ctx context.Context, who Attributes) (Verdict, error) 
 			r.RetryAfter, r.Standing = waitUntil(r.Until, at), Throttled
 		}
 	}
-	e.chooseShards("", v.Rules)
 	if err := e.peekEach(ctx, v.Rules); err != nil {
 		return v, err
 	}
@@ -64,35 +65,55 @@ func (e *Enforcer) Survey(ctx context.Context, who Attributes) (Verdict, error) 
 	return v, nil
 }
 
-// peekEach peeks limits together, or one by one where they lie on different nodes.
+// peekEach looks at limits together, or one by one where they lie on different nodes. A
+// limit that is divided has the sums of its shards.
 func (e *Enforcer) peekEach(ctx context.Context, rules []RuleVerdict) error {
 	var asks []weir.Ask
 	var places []int
 	for i := range rules {
-		if r := &rules[i]; r.Action == ActionAsk && r.Key != "" {
-			asks, places = append(asks, r.Limit.ForN(r.slotKey(), 0)), append(places, i)
+		for _, ask := range rules[i].Asks() {
+			asks, places = append(asks, ask), append(places, i)
 		}
 	}
 	if len(asks) == 0 {
 		return nil
 	}
-	result, err := e.decider.Peek(ctx, asks...)
-	for i := 0; errors.Is(err, store.ErrCrossNode) && i < len(asks); i++ {
-		one, oneErr := e.decider.Peek(ctx, asks[i])
-		if oneErr != nil {
-			return oneErr
-		}
-		if result.Decisions = append(result.Decisions[:i:i], one.Decisions...); i == len(asks)-1 {
-			err = nil
-		}
-	}
+	decisions, err := e.peekAll(ctx, asks)
 	if err != nil {
 		return err
 	}
 	for i, place := range places {
-		rules[place].set(result.Decisions[i])
+		r, d := &rules[place], decisions[i]
+		if r.Decided {
+			d.Limit, d.Remaining, d.Debt = d.Limit+r.Decision.Limit, d.Remaining+r.Decision.Remaining, d.Debt+r.Decision.Debt
+			d.ResetAfter = max(d.ResetAfter, r.Decision.ResetAfter)
+		}
+		r.set(d)
 	}
 	return nil
+}
+
+// peekAll peeks in as few calls as a store takes.
+func (e *Enforcer) peekAll(ctx context.Context, asks []weir.Ask) (all []weir.Decision, err error) {
+	for part := range slices.Chunk(asks, store.MaxOps) {
+		result, err := e.decider.Peek(ctx, part...)
+		if errors.Is(err, store.ErrCrossNode) {
+			result.Decisions = nil
+			for i := range part {
+				one, err := e.decider.Peek(ctx, part[i])
+				if err != nil {
+					return nil, err
+				}
+				result.Decisions = append(result.Decisions, one.Decisions...)
+			}
+			err = nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, result.Decisions...)
+	}
+	return all, nil
 }
 
 // survey writes into p the limits of all rules that who may meet.

@@ -299,14 +299,13 @@ func (e *Engine) ResetSubject(ctx context.Context, s Subject) (rules []string, e
 	}
 	for _, r := range explained.Rules {
 		for _, l := range r.Limits {
-			if l.Action != policy.ActionAsk {
-				continue
+			asks := l.Asks()
+			for _, ask := range asks { // one after the other: a cluster may keep them on different nodes
+				if err := e.named.Reset(ctx, ask); err != nil {
+					return rules, As(err)
+				}
 			}
-			// One after the other: a cluster may keep them on different nodes.
-			if err := e.named.Reset(ctx, l.Limit.ForN(l.Key, 0)); err != nil {
-				return rules, As(err)
-			}
-			if !slices.Contains(rules, l.Rule) {
+			if len(asks) > 0 && !slices.Contains(rules, l.Rule) {
 				rules = append(rules, l.Rule)
 			}
 		}

@@ -64,3 +64,32 @@ func TestExplainAndSurvey(t *testing.T) {
 		}
 	}
 }
+
+// TestAResetIsOfAllShards: and a survey shows the sum of them.
+func TestAResetIsOfAllShards(t *testing.T) {
+	b := newBench(t, &Options{Policy: compile(t, "version: 1\nrules:\n- {id: hot, key: [user], limit: \"gcra:8/1h\", shards: 4}\n")})
+	s := Subject{Identifier: "alice", Dimension: User, Endpoint: "/"}
+	remaining := func() (limit, left int64) {
+		t.Helper()
+		v, err := b.Survey(t.Context(), "alice")
+		if err != nil || len(v.Rules) != 1 {
+			t.Fatal(v, err)
+		}
+		return v.Rules[0].Decision.Limit, v.Rules[0].Decision.Remaining
+	}
+	admitted := int64(0)
+	for range 100 {
+		if a := b.check(t, Request{Subject: s}); a.Allowed {
+			admitted++
+		}
+	}
+	if limit, left := remaining(); admitted < 2 || limit != 8 || left != 8-admitted {
+		t.Errorf("%d of %d remain after %d", left, limit, admitted)
+	}
+	if _, err := b.ResetSubject(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if _, left := remaining(); left != 8 {
+		t.Errorf("%d remain after a reset, want 8", left)
+	}
+}
