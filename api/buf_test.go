@@ -53,7 +53,7 @@ func bufPath(t *testing.T) string {
 	}
 	path, err := exec.LookPath("buf")
 	if err != nil {
-		t.Skip("buf is not installed: scripts/setup servers installs it where npm is. Generated code and compatibility are tested without it")
+		t.Skip("buf is not installed: tools/buf has it, and scripts/setup installs it where npm is. Generated code and compatibility are tested without it")
 	}
 	return path
 }
