@@ -61,6 +61,9 @@ func checkValues(t *testing.T, server *servertest.Server, values map[string]stri
 	t.Helper()
 	bytes := map[string]string{"2gb": "2147483648", "64mb": "67108864"}
 	for name, want := range values {
+		if name == "maxclients" {
+			continue // a server lowers it where a process may open fewer files
+		}
 		if in, is := bytes[want]; is {
 			want = in
 		}
