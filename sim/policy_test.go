@@ -5,10 +5,14 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/weirgo/weir/resilience"
 	"github.com/weirgo/weir/sim/internal/check"
+	"github.com/weirgo/weir/sim/internal/world"
 	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
+	"github.com/weirgo/weir/store"
 )
 
 // shop is a policy with most of what policies have.
@@ -159,7 +163,6 @@ func TestPolicyHoldsInGeneratedScenarios(t *testing.T) {
 	for seed := range seeds {
 		s := scenario.Generate(seed)
 		s.Limits, s.Together, s.Server.Count, s.Policy, s.Start = nil, false, 0, policy, parsed(t, shopWorld).Start
-		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = false, 0, 0
 		for i := range s.Faults {
 			s.Faults[i].Servers = nil
 		}
@@ -191,6 +194,63 @@ func TestPolicyOfAScenarioIsReadFromAFile(t *testing.T) {
 		}
 		if _, err := Run(t.Context(), &inFile, opts); err == nil || !strings.Contains(err.Error(), "policy_file: ") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPolicyWithDecorators: breaker, deny cache and share of the nodes keep their rules under a policy, in scenarios with
+// every fault, and have something to do.
+func TestPolicyWithDecorators(t *testing.T) {
+	policy := parsed(t, shopWorld).Policy
+	request := parsed(t, shopWorld).Traffic[0].Request
+	met := map[string]int64{}
+	for seed := range uint64(12) {
+		s := scenario.Generate(100 + seed)
+		s.Limits, s.Together, s.Server.Count, s.Policy, s.Start = nil, false, 0, policy, parsed(t, shopWorld).Start
+		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare = true, 50, 3
+		s.Nodes.OnFailure = []string{"local", "open", "closed"}[seed%3]
+		for i := range s.Faults {
+			s.Faults[i].Servers = nil
+		}
+		for i := range s.Traffic {
+			s.Traffic[i].Reserve, s.Traffic[i].Request = nil, request
+		}
+		for _, r := range ran(t, copyOf(t, s), nil) {
+			for _, g := range r.Goals {
+				met[g.Name] += g.Count
+			}
+		}
+	}
+	for _, name := range []string{"denied without a call to the server", "breaker opened", "breaker refused a call", "breaker closed again", "failure mode admitted"} {
+		if met[name] == 0 {
+			t.Errorf("never: %s", name)
+		}
+	}
+}
+
+// TestMistakesInDecoratorsAreCaughtUnderAPolicy: the rules of the decorators see what is planted there, too.
+func TestMistakesInDecoratorsAreCaughtUnderAPolicy(t *testing.T) {
+	for rule, plant := range map[string]world.Decorators{
+		check.DenyCache: {DenyCache: func(inner store.Store, o *resilience.DenyCacheOptions) (store.Store, error) {
+			return resilience.NewDenyCache(answers(inner, longer), o)
+		}},
+		check.Breaker: {Breaker: func(inner store.Store, o *resilience.BreakerOptions) (store.Store, error) {
+			b, err := resilience.NewBreaker(inner, o)
+			return onOpen(b, inner.Apply), err
+		}},
+		check.Local: {Share: func(local store.Store, _ func() int64) (store.Store, error) { return local, nil }},
+	} {
+		s := parsed(t, shopWorld)
+		s.Nodes.Breaker, s.Nodes.DenyCache, s.Nodes.LocalShare, s.Nodes.OnFailure = true, 50, 3, "local"
+		s.Nodes.Timeout = 50 * time.Millisecond
+		s.Faults = []scenario.Fault{{Kind: "down", At: s.Duration / 4, For: s.Duration / 2}}
+		s.Checks = []string{rule}
+		r, err := world.Run(t.Context(), s, nil, world.Options{Decorators: plant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Failure == nil {
+			t.Errorf("%s: nothing was violated", rule)
 		}
 	}
 }

@@ -84,12 +84,6 @@ func (s *Scenario) suitsPolicy() error {
 		return refuse("together", "true", "absent where a policy is given")
 	case s.Server.Count > 1:
 		return refuse("server.count", s.Server.Count, "1 where a policy is given")
-	case s.Nodes.Breaker:
-		return refuse("nodes.breaker", "true", "absent where a policy is given")
-	case s.Nodes.DenyCache > 0:
-		return refuse("nodes.deny_cache", s.Nodes.DenyCache, "absent where a policy is given")
-	case s.Nodes.LocalShare > 0:
-		return refuse("nodes.local_share", s.Nodes.LocalShare, "absent where a policy is given")
 	}
 	return nil
 }

@@ -40,10 +40,13 @@ func (c *Checker) charge(s *Slot, at, cost int64, always bool) {
 	}
 }
 
-// AdmittedWithout measures an admission that a failure mode made without the server.
-func (c *Checker) AdmittedWithout(s *Slot, cost int64) {
+// AdmittedWithout measures an admission that a failure mode made without the server. decided is when a local
+// store decided; below 0, no local store did.
+func (c *Checker) AdmittedWithout(s *Slot, cost, decided int64) {
 	c.Goals[FallbackAdmitted]++
-	c.admittedLocally(s, cost)
+	if decided >= 0 {
+		c.admittedLocally(s, cost, decided)
+	}
 	c.admitted(s, cost, true)
 }
 

@@ -84,7 +84,7 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 	}
 	s.trueTime.Charge(c.Epoch, 1)
 	c.Now++
-	if c.AdmittedWithout(s, 1); c.Failure == nil || c.Failure.Rule != TrueTime {
+	if c.AdmittedWithout(s, 1, c.Now); c.Failure == nil || c.Failure.Rule != TrueTime {
 		t.Errorf("%+v", c.Failure)
 	}
 }

@@ -18,8 +18,8 @@ func (c *Checker) Cached(ops []store.Op, slots []*Slot) {
 		if o.Allowed || o.RetryAfter <= 0 {
 			c.Fail(DenyCache, "allowed %t, and retry after %v, without the server", o.Allowed, o.RetryAfter)
 		}
-		if s.lossy || s.losses > 0 || c.ClocksVary || c.ClocksDrift {
-			continue // the server may know less than it did, or its clock may be ahead of the wait
+		if s.lossy || s.losses > 0 || c.ClocksVary || c.ClocksDrift || s.state != nil && s.state.several {
+			continue // the server may know less than it did, or what another limit has left, or its clock may be ahead of the wait
 		}
 		at := s.clock(c).Read()
 		if s.model.Room(at, cost) {
@@ -60,15 +60,17 @@ func NewLocalLimit(l *Limit, k int64) (*LocalLimit, error) {
 	return &LocalLimit{m, func(interval time.Duration) int64 { return family.Bound(a.Spec(), interval) }}, nil
 }
 
-// admittedLocally checks the bound of the failure mode local: all nodes together.
-func (c *Checker) admittedLocally(s *Slot, cost int64) {
+// admittedLocally checks the bound of the failure mode local: all nodes together. at is when the local store
+// decided.
+func (c *Checker) admittedLocally(s *Slot, cost, at int64) {
 	f := s.Limit.Local
-	if f == nil || c.ClocksVary || c.ClocksDrift {
-		return
+	if f == nil || c.ClocksVary || c.ClocksDrift || s.state != nil && (s.state.several || s.state.locally) {
+		return // what a limit admits depends on the others that had the state
 	}
 	if s.locally == 0 {
-		s.localSince = c.Now
+		s.localSince = at
 	}
+	s.localSince = min(s.localSince, at)
 	AddUnits(&s.locally, cost)
 	one := f.bound(time.Duration(c.Now-s.localSince) * time.Microsecond)
 	if one > math.MaxInt64/4/(c.Nodes+c.Crashes) {

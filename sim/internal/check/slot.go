@@ -114,6 +114,14 @@ func (c *Checker) SlotOf(l *Limit, key string, hash uint64) *Slot {
 type State struct {
 	last    *Slot // whose limit was asked for last
 	several bool  // there were different ones
+	locally bool  // there were different ones in the local store of a node
+}
+
+// FollowedLocally notes that the local store of a node was asked for the state of a slot under several limits.
+func (s *Slot) FollowedLocally() {
+	if s.state != nil {
+		s.state.locally = true
+	}
 }
 
 // SlotIn returns the slot of a new key of a limit, whose state is that of other limits, too.

@@ -117,6 +117,11 @@ func (g *governed) slotOf(name, key string, a algorithm.Algorithm) *check.Slot {
 		if l, err = check.NewLimit(len(g.world.Limits), scenario.Limit{Name: name, Spec: fmt.Sprint(a)}, g.world.end); err != nil {
 			panic("sim: a limit that a policy has compiled cannot be read: " + err.Error())
 		}
+		if share := g.world.scenario.Nodes.LocalShare; share > 0 {
+			if l.Local, err = check.NewLocalLimit(l, share); err != nil {
+				panic("sim: a share of a limit of a policy: " + err.Error())
+			}
+		}
 		g.limits[of] = l
 		g.world.Limits = append(g.world.Limits, l)
 	}
@@ -139,11 +144,22 @@ func (c nodeClock) Now() time.Time {
 
 // bootGoverned starts a process that decides by the policy.
 func (n *node) bootGoverned() error {
-	multi, err := weir.NewMultiLimiter(&remote{n}, nil)
+	states, err := n.decorate(n.settings)
+	if err != nil {
+		return err
+	}
+	multi, err := weir.NewMultiLimiter(states, nil)
 	if err != nil {
 		return fmt.Errorf("sim: node: %w", err)
 	}
-	local, err := weir.NewMultiLimiter(n.local, nil)
+	localStates := store.Store(n.local)
+	if n.world.scenario.Nodes.LocalShare > 0 {
+		if localStates, err = n.world.opts.Decorators.share(n.local, n.world.share); err != nil {
+			return fmt.Errorf("sim: local share: %w", err)
+		}
+		localStates = store.Wrap(localStates, store.Hooks{Apply: n.local.unscaled})
+	}
+	local, err := weir.NewMultiLimiter(localStates, nil)
 	if err != nil {
 		return fmt.Errorf("sim: node: %w", err)
 	}
@@ -163,7 +179,7 @@ func (n *node) decideGoverned(a *attempt) {
 	w := n.world
 	request := a.load.Request.For(a.client.Key, a.cost)
 	at := n.clock.read(w.Now)
-	a.life, a.asked = n.life, 0
+	a.life, a.asked, a.locally = n.life, 0, -1
 	decide := n.rules.Decide
 	if w.opts.Decide != nil {
 		decide = func(ctx context.Context, r policy.Request) (policy.Verdict, error) {
@@ -186,7 +202,7 @@ func (w *world) decidedByPolicy(a *attempt, v *policy.Verdict, err error) {
 	for i := range v.Rules {
 		r := &v.Rules[i]
 		if v.Allowed && r.Enforced && r.Decided && r.Decision.Degraded {
-			w.AdmittedWithout(w.governed.slotOf(r.Limit.Name, r.Key, r.Limit.Algorithm), r.Cost)
+			w.AdmittedWithout(w.governed.slotOf(r.Limit.Name, r.Key, r.Limit.Algorithm), r.Cost, a.locally)
 		}
 	}
 	e := w.event(kind, a)

@@ -56,8 +56,9 @@ type attempt struct {
 	doubt   bool  // an earlier try has an unknown outcome
 
 	// Where a policy decides.
-	life  int // of the node
-	asked int // ops that this try has sent
+	life    int   // of the node
+	asked   int   // ops that this try has sent
+	locally int64 // when the local store was asked; −1 is never
 
 	// chargedAt is when the server charged this try, on its clock; 0: it did not.
 	chargedAt int64

@@ -85,7 +85,7 @@ func (n *node) boot() error {
 		if w.mode == weir.FailLocal {
 			opts.Local = n.local
 		}
-		if w.scenario.Nodes.LocalShare > 0 {
+		if w.scenario.Nodes.LocalShare > 0 && w.governed == nil {
 			if opts.Local, err = w.opts.Decorators.share(n.local, w.share); err != nil {
 				return fmt.Errorf("sim: local share: %w", err)
 			}

@@ -94,6 +94,8 @@ type localStore struct {
 	limits map[localState]int32 // the limit that each state was asked with last
 	// followed are states that were asked with several limits.
 	followed map[localState]bool
+	// asked are the ops as they were before a share has scaled them; nil where none does, or where no policy decides.
+	asked []store.Op
 }
 
 // localState names a state: two limits may have one after the other.
@@ -116,16 +118,30 @@ func (l *localStore) Apply(ctx context.Context, ops []store.Op) (at algorithm.In
 	w := l.node.world
 	l.clock.At = l.node.clock.read(w.Now)
 	at, committed, err = l.Store.Apply(ctx, ops)
+	if a := w.current(); a != nil && a.locally < 0 {
+		a.locally = w.Now
+	}
 	if err == nil {
 		l.check(int64(at), ops, committed)
 	}
 	return at, committed, err
 }
 
+// unscaled stands before the share of a policy's local store.
+func (l *localStore) unscaled(ctx context.Context, ops []store.Op, next store.ApplyFunc) (algorithm.Instant, bool, error) {
+	l.asked = ops
+	defer func() { l.asked = nil }()
+	return next(ctx, ops)
+}
+
 // check compares the local decisions with the limit.
 func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 	w := l.node.world
-	slots := w.slotsOf(ops)
+	asked := ops
+	if l.asked != nil {
+		asked = l.asked
+	}
+	slots := w.slotsOf(asked)
 	for i := range ops {
 		s, op := slots[i], &ops[i]
 		state := localState{s.Limit.Name, s.Limit.Kind, s.Key}
@@ -135,6 +151,7 @@ func (l *localStore) check(at int64, ops []store.Op, committed bool) {
 			// A limit that follows another on one state: the models start anew, and only say
 			// what is too much.
 			l.followed[state] = true
+			s.FollowedLocally()
 			delete(l.models, place{s.Limit.Index, s.Key})
 		}
 		cost := op.Request.Cost

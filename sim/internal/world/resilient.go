@@ -96,15 +96,18 @@ func (r *resilient) Features() store.Features { return store.Features{Owner: r, 
 // Apply implements store.Store.
 func (r *resilient) Apply(ctx context.Context, ops []store.Op) (at algorithm.Instant, committed bool, err error) {
 	w := r.node.world
+	if w.over { // an Enforcer goes on after an error
+		return 0, false, store.ErrClosed
+	}
 	a := w.current()
 	a.reached = false
 	at, committed, err = r.Store.Apply(ctx, ops)
 	switch {
 	case w.over:
 	case errors.Is(err, resilience.ErrOpen):
-		r.refused(w.serverOf(a.client.slots).name)
+		r.refused(w.serverOf(w.slotsOf(ops)).name)
 	case err == nil && !a.reached:
-		w.Cached(ops, a.client.slots)
+		w.Cached(ops, w.slotsOf(ops))
 	}
 	return at, committed, err
 }
@@ -163,6 +166,9 @@ func (s *watched) Features() store.Features {
 // server names the server of the request that is decided now: its keys are of no other.
 func (s *watched) server(string) string {
 	w := s.node.world
+	if w.governed != nil {
+		return w.servers[0].name // there is one
+	}
 	if a := w.current(); a != nil {
 		return w.serverOf(a.client.slots).name
 	}
@@ -174,7 +180,7 @@ func (s *watched) Apply(ctx context.Context, ops []store.Op) (at algorithm.Insta
 	w := s.node.world
 	a := w.current()
 	a.reached = true
-	server := w.serverOf(a.client.slots).name
+	server := w.serverOf(w.slotsOf(ops)).name
 	switch s.way.states[server] {
 	case resilience.BreakerOpen:
 		w.Fail(check.Breaker, "a call of node %d reaches a server for which its breaker is open", s.node.index)
