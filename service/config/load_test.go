@@ -155,7 +155,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 
 func TestFlagsCountMoreThanVariablesAndVariablesMoreThanTheFile(t *testing.T) {
 	file := write(t, "version: 1\nlisten: {grpc: 127.0.0.1:1, http: 127.0.0.1:2, admin: 127.0.0.1:3}\n")
-	c, err := Load(Source{
+	_, err := Load(Source{
 		File:        file,
 		Environment: []string{"WEIR_LISTEN_HTTP=127.0.0.1:20", "WEIR_LISTEN_ADMIN=127.0.0.1:30", "WEIR_SHUTDOWN_DRAIN=7s", "WEIR_DENYCACHE_MAX_ENTRIES=9", "WEIR_PORT=tcp://10.0.0.1:1", "PATH=/bin"},
 		Flags:       map[string]string{"listen.admin": "127.0.0.1:300", "store.max_keys": "5"},
@@ -164,7 +164,7 @@ func TestFlagsCountMoreThanVariablesAndVariablesMoreThanTheFile(t *testing.T) {
 	if !errors.As(err, &wrong) || len(wrong.Fields) != 1 || wrong.Fields[0].Path != "denycache" {
 		t.Fatalf("%v: want the error of a denycache in front of memory", err)
 	}
-	c, err = Load(Source{
+	c, err := Load(Source{
 		File:        file,
 		Environment: []string{"WEIR_LISTEN_HTTP=127.0.0.1:20", "WEIR_LISTEN_ADMIN=127.0.0.1:30", "WEIR_SHUTDOWN_DRAIN=7s", "WEIR_PORT=tcp://10.0.0.1:1"},
 		Flags:       map[string]string{"listen.admin": "127.0.0.1:300", "store.max_keys": "5"},
