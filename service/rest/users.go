@@ -67,13 +67,10 @@ func userLimitOf(r *policy.RuleVerdict, record *users.Record) userLimit {
 	l := userLimit{RuleID: r.Rule, Name: r.Name, Source: source(r.Source), ExpiresAt: until(r.Until)}
 	switch r.Action {
 	case policy.ActionAsk:
-		spec := r.Limit.Algorithm.Spec()
 		l.Algorithm, _, _ = strings.Cut(string(r.Spec), ":")
 		_, fresh := r.Limit.Algorithm.Step(algorithm.State{}, 0, algorithm.Request{})
 		l.Limit = fresh.Limit
-		if len(spec.Params) > 1 { // limit, and the period in µs
-			l.WindowSeconds = float64(spec.Params[1]) / 1e6
-		}
+		l.WindowSeconds = windowSeconds(r.Limit.Algorithm.Spec(), fresh.Limit)
 	case policy.ActionExempt:
 		l.Algorithm = "unlimited"
 	default:
@@ -96,6 +93,21 @@ func userLimitOf(r *policy.RuleVerdict, record *users.Record) userLimit {
 		}
 	}
 	return l
+}
+
+// windowSeconds is the time in which as many units come back as the limit has: of windows
+// their period, of buckets the time in which a burst fills. 0 where it is not known.
+func windowSeconds(s algorithm.Spec, limit int64) float64 {
+	for _, f := range algorithm.Families() {
+		switch {
+		case f.Kind != s.Kind:
+		case f.Option != "": // units, period in µs, capacity
+			return float64(limit) * float64(s.Params[1]) / float64(s.Params[0]) / 1e6
+		default: // units, period in µs
+			return float64(s.Params[1]) / 1e6
+		}
+	}
+	return 0
 }
 
 // stored returns the users where something can be kept for them.

@@ -66,6 +66,21 @@ func TestATierAndAnOverrideCountAtOnce(t *testing.T) {
 	}
 }
 
+// TestTheWindowIsThatOfTheLimit: 10 units of a bucket of 60 a minute come back in 10 s, as
+// the header RateLimit-Policy says, too.
+func TestTheWindowIsThatOfTheLimit(t *testing.T) {
+	for spec, want := range map[string][2]float64{
+		"gcra:60/1m,burst=10": {10, 10}, "token-bucket:10/1s,burst=25": {25, 2.5}, "leaky-bucket:1/1m": {1, 60},
+		"fixed-window:7/1h": {7, 3600}, "sliding-log:5/15m": {5, 900}, "sliding-counter:5/500ms": {5, 0.5},
+	} {
+		s := newServer(t, setup{policy: "version: 1\nrules: [{id: r, key: [user], limit: \"" + spec + "\"}]\n"})
+		a := s.call("read-a", "GET", "/api/v1/users/me/limits", "").is(200)
+		if a.field("limits", 0, "limit") != want[0] || a.field("limits", 0, "window_seconds") != want[1] {
+			t.Errorf("%s: %s, want %v", spec, a.body, want)
+		}
+	}
+}
+
 // TestAnOverrideEnds by itself.
 func TestAnOverrideEnds(t *testing.T) {
 	s := newServer(t, setup{})
