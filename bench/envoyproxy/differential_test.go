@@ -67,7 +67,9 @@ func (c *counters) PipeAppend(p redis.Pipeline, reply any, command, key string, 
 }
 
 // events hands one configuration to the service.
-type events struct{ once chan provider.ConfigUpdateEvent }
+type events struct {
+	once chan provider.ConfigUpdateEvent
+}
 
 func (e *events) ConfigUpdateEvent() <-chan provider.ConfigUpdateEvent { return e.once }
 func (e *events) Stop()                                                {}
