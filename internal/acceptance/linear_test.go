@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,7 @@ type recording struct {
 	store   store.Store
 	keys    []string
 	begin   time.Time
+	failing atomic.Bool
 	resumed chan struct{} // closed when the new primary is known
 
 	mu      sync.Mutex
@@ -122,7 +124,7 @@ func (r *recording) slot(key string) store.Slot {
 
 // call takes a unit and reports whether there was a decision.
 func (r *recording) call(t *testing.T, caller int, key string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	ops := []store.Op{{Slot: r.slot(key), Request: algorithm.Request{Cost: 1}}}
 	o := porcupine.Operation{ClientId: caller, Input: taken{Key: key}, Call: r.now()}
@@ -164,7 +166,7 @@ func (r *recording) run(t *testing.T, fail func() map[string]int64) {
 						after++
 					}
 				default:
-					if !decided {
+					if !decided && r.failing.Load() {
 						<-r.resumed
 					}
 				}
@@ -183,6 +185,7 @@ func (r *recording) run(t *testing.T, fail func() map[string]int64) {
 		return r.decided >= each
 	})
 	lose := r.now()
+	r.failing.Store(true)
 	for key, left := range fail() {
 		r.mu.Lock()
 		before := int64(0)

@@ -38,7 +38,7 @@ type scene struct {
 // addrs[i mod len]. Each address may be a list.
 func (s *scene) start(topology string, addrs ...[]string) {
 	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, s.seconds+time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, s.seconds+5*time.Minute)
 	s.tb.Cleanup(cancel)
 	for i := range s.processes {
 		p, err := startProcess(ctx, &task{
