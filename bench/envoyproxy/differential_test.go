@@ -14,11 +14,13 @@ import (
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/envoyproxy/ratelimit/src/config"
+	"github.com/envoyproxy/ratelimit/src/limiter"
 	"github.com/envoyproxy/ratelimit/src/provider"
 	"github.com/envoyproxy/ratelimit/src/redis"
 	ratelimit "github.com/envoyproxy/ratelimit/src/service"
 	"github.com/envoyproxy/ratelimit/src/settings"
 	"github.com/envoyproxy/ratelimit/src/stats"
+	"github.com/envoyproxy/ratelimit/src/utils"
 	gostats "github.com/lyft/gostats"
 	"github.com/sirupsen/logrus"
 	"google.golang.org/protobuf/proto"
@@ -82,6 +84,11 @@ func (e event) GetConfig() (config.RateLimitConfig, any) { return e.config, nil 
 func upstreamOf(file, text string, clock *instant) ratelimit.RateLimitServiceServer {
 	manager := stats.NewStatManager(gostats.NewStore(gostats.NewNullSink(), false), settings.Settings{})
 	cache := redis.NewFixedRateLimitCacheImpl(&counters{map[string]uint64{}}, nil, clock, nil, 0, nil, 0.8, "", manager, false)
+	return serviceOn(cache, manager, file, text, clock)
+}
+
+// serviceOn is the service on a cache, with one file.
+func serviceOn(cache limiter.RateLimitCache, manager stats.Manager, file, text string, clock utils.TimeSource) ratelimit.RateLimitServiceServer {
 	loaded := config.NewRateLimitConfigImpl([]config.RateLimitConfigToLoad{{Name: file, ConfigYaml: config.ConfigFileContentToYaml(file, text)}}, manager, false)
 	once := make(chan provider.ConfigUpdateEvent, 1)
 	once <- event{loaded}
