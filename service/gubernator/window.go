@@ -38,16 +38,17 @@ func (w window) Step(s algorithm.State, now algorithm.Instant, r algorithm.Reque
 	if w.start > 0 && int64(now) < w.start+w.length {
 		begin = w.start
 	}
-	if !s.Fresh() && s.Word(0) >= w.start && int64(now) < s.Word(0)+w.length {
+	begun := !s.Fresh() && s.Word(0) >= w.start && int64(now) < s.Word(0)+w.length
+	if begun {
 		begin, used = s.Word(0), s.Word(1)
 	}
 	wait := time.Duration(begin+w.length-int64(now)) * time.Microsecond
 	o := algorithm.Outcome{Limit: w.limit}
 	switch {
-	case r.Cost < 0 || w.give > 0 && used-w.give < -algorithm.MaxUnits:
+	case r.Cost < 0 || r.Cost > 0 && w.give > 0 && used-w.give < -algorithm.MaxUnits:
 		o.RetryAfter = algorithm.Never
 	case r.Cost > 0 && w.give > 0:
-		o.Allowed = true
+		o.Allowed, begun = true, true
 		used -= w.give
 		s = algorithm.NewState(begin, used)
 	case r.Cost > 0 && r.Cost > w.limit-used:
@@ -58,11 +59,12 @@ func (w window) Step(s algorithm.State, now algorithm.Instant, r algorithm.Reque
 	default:
 		o.Allowed = true
 		if r.Cost > 0 {
+			begun = true
 			used += r.Cost
 			s = algorithm.NewState(begin, used)
 		}
 	}
-	if used != 0 {
+	if begun { // also where nothing is used: all was given back, and the window goes on
 		o.ResetAfter = wait
 	}
 	o.Remaining = max(0, w.limit-used)
