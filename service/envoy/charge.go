@@ -45,8 +45,7 @@ const limitPrefix = "rls."
 // chargeEach charges every ask, whatever the others answer. Where several asks have one
 // state, the later ones find what the earlier ones left.
 func (s *Service) chargeEach(ctx context.Context, asks []*ask) error {
-	for len(asks) > 0 {
-		round, later := distinct(asks)
+	for _, round := range roundsOf(asks) {
 		for len(round) > 0 {
 			n := min(len(round), store.MaxOps)
 			if err := s.chargeRound(ctx, round[:n]); err != nil {
@@ -54,26 +53,28 @@ func (s *Service) chargeEach(ctx context.Context, asks []*ask) error {
 			}
 			round = round[n:]
 		}
-		asks = later
 	}
 	return nil
 }
 
-// distinct returns the first ask of each state, and the other ones.
-func distinct(asks []*ask) (first, later []*ask) {
+// roundsOf returns the first ask of each state, the second of each state that has one, and
+// so on, in time that grows with the number of asks.
+func roundsOf(asks []*ask) [][]*ask {
 	if len(asks) == 1 {
-		return asks, nil
+		return [][]*ask{asks}
 	}
-	seen := make(map[store.SlotID]bool, len(asks))
+	var rounds [][]*ask
+	before := make(map[store.SlotID]int, len(asks))
 	for _, a := range asks {
-		if id := a.slot.ID(); seen[id] {
-			later = append(later, a)
-		} else {
-			seen[id] = true
-			first = append(first, a)
+		id := a.slot.ID()
+		n := before[id]
+		before[id]++
+		if n == len(rounds) {
+			rounds = append(rounds, nil)
 		}
+		rounds[n] = append(rounds[n], a)
 	}
-	return first, later
+	return rounds
 }
 
 // chargeRound charges asks of different states, in one call where the store can.

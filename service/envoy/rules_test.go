@@ -340,6 +340,23 @@ func TestManyDescriptors(t *testing.T) {
 	}
 }
 
+// TestManyDescriptorsOfOneState: each is charged, and their number costs no more than calls
+// to the store: with work between them that grows with it, the test takes minutes.
+func TestManyDescriptorsOfOneState(t *testing.T) {
+	const many = 20_000
+	s, _ := serviceOf(t, "domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 19999}}]", nil)
+	req := &pb.RateLimitRequest{Domain: "d"}
+	for range many {
+		req.Descriptors = append(req.Descriptors, descriptorOf(t, "k=x"))
+	}
+	answer, err := s.ShouldRateLimit(context.Background(), req)
+	for i, d := range must(t, answer, err).GetStatuses() {
+		if left := uint32(max(0, many-2-i)); d.GetLimitRemaining() != left || (d.GetCode() == pb.RateLimitResponse_OVER_LIMIT) != (i == many-1) {
+			t.Fatalf("descriptor %d: %v, want %d remaining", i, d, left)
+		}
+	}
+}
+
 // TestLoadKeepsWhatDecides: a mistake is counted and changes nothing.
 func TestLoadKeepsWhatDecides(t *testing.T) {
 	s, err := New(inMemory(t, mockClock()), nil, nil)
