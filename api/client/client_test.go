@@ -176,6 +176,21 @@ func TestACloseEndsTheClient(t *testing.T) {
 	}
 }
 
+func TestACloseEndsCallsThatAreUnderWay(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		s := newService(t)
+		entered := make(chan struct{}, 10)
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		s.answer = func(string) error { entered <- struct{}{}; <-release; return nil }
+		c, _ := start(t, s, client.Options{OnFailure: weir.FailOpen, IdempotencyKeys: keys})
+		go func() { <-entered; c.Close() }()
+		if d, err := c.Allow(t.Context(), "api", "a"); err == nil || d.Allowed {
+			t.Errorf("with keys %v: %+v, %v, want an error, also with FailOpen", keys, d, err)
+		}
+	}
+}
+
 func TestTokenGoesOverTLS(t *testing.T) {
 	certificate, pool := certificateOf(t, "service")
 	s := newService(t)
