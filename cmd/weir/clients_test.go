@@ -18,13 +18,14 @@ import (
 type program struct {
 	name    string
 	command []string
-	again   bool // it asks again where an answer is lost
+	again   bool     // it asks again where an answer is lost
+	newer   []string // fails where what runs the program is too old for it; nil is never
 }
 
 var programs = []program{
-	{"sh", []string{"sh", "check.sh"}, false},
-	{"python", []string{"python3", "check.py"}, true},
-	{"javascript", []string{"node", "check.mjs"}, true},
+	{"sh", []string{"sh", "check.sh"}, false, nil},
+	{"python", []string{"python3", "check.py"}, true, nil},
+	{"javascript", []string{"node", "check.mjs"}, true, []string{"node", "-e", "fetch; AbortSignal.timeout(1)"}},
 }
 
 // ask runs a program for a user.
@@ -32,7 +33,8 @@ func (p *program) ask(t *testing.T, url, token, user string) (output string, err
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:], user)...)
 	cmd.Dir = "../../examples/clients"
-	cmd.Env = append(cmd.Environ(), "WEIR_URL="+url, "WEIR_TOKEN="+token, "WEIR_TIMEOUT=60", "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(cmd.Environ(), "WEIR_URL="+url, "WEIR_TOKEN="+token, "WEIR_TIMEOUT=60", "PYTHONDONTWRITEBYTECODE=1",
+		"NO_PROXY=*", "no_proxy=*") // a proxy of this machine knows nothing of its loopback interface
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -44,6 +46,12 @@ func (p *program) lookUp(t *testing.T) {
 		if _, err := exec.LookPath(needed); needed != "" && err != nil {
 			t.Skipf("%s is not installed here", needed)
 		}
+	}
+	if p.newer == nil {
+		return
+	}
+	if out, err := exec.CommandContext(t.Context(), p.newer[0], p.newer[1:]...).CombinedOutput(); err != nil {
+		t.Skipf("%s is too old here for %s: %v\n%s", p.command[0], p.command[1], err, out)
 	}
 }
 

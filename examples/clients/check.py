@@ -1,5 +1,6 @@
 """Asks weir whether a user may pass, with the standard library alone."""
 
+import http.client
 import json
 import os
 import sys
@@ -33,7 +34,7 @@ def check(user, cost=1, attempts=3, timeout=TIMEOUT):
                 return json.loads(text)  # denied: a decision, and no error
             if error.code != 503:
                 raise RuntimeError(f"weir: {error.code} {text}") from error
-        except OSError:  # no connection, or no answer in time
+        except (OSError, http.client.HTTPException):  # no connection, no answer in time, or half of one
             pass
         time.sleep(0.05 * 2**attempt)
     return None
