@@ -27,7 +27,7 @@ func (s *Service) interval(item *pb.RateLimitReq) (begin time.Time, length time.
 // a change of the clock is 23 or 25 hours long.
 func calendar(now time.Time, unit int64) (begin, end time.Time, err error) {
 	year, month, day := now.Date()
-	date := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, now.Location()) }
+	date := func(y int, m time.Month, d int) time.Time { return firstOf(y, m, d, now.Location()) }
 	switch unit {
 	case 0, 1:
 		// Minutes and hours are counted from the epoch in zones of whole hours; in others the
@@ -50,4 +50,23 @@ func calendar(now time.Time, unit int64) (begin, end time.Time, err error) {
 		return date(year, time.January, 1), date(year+1, time.January, 1), nil
 	}
 	return begin, end, fmt.Errorf("field 'duration' %d is not allowed with DURATION_IS_GREGORIAN: must be 0 (minute), 1 (hour), 2 (day), 4 (month) or 5 (year)", unit)
+}
+
+// firstOf returns the first instant of a date in a zone. It is not midnight where the clock
+// is put forward then, and the first of two midnights where it is put back behind it.
+func firstOf(year int, month time.Month, day int, zone *time.Location) time.Time {
+	t := time.Date(year, month, day, 0, 0, 0, 0, zone) // any of two, or before the gap
+	start, end := t.ZoneBounds()
+	if t.Day() != time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Day() {
+		return end
+	}
+	if start.IsZero() { // no change of the clock before
+		return t
+	}
+	_, before := start.Add(-1).Zone()
+	_, after := t.Zone()
+	if earlier := t.Add(time.Duration(after-before) * time.Second); before > after && earlier.Before(start) {
+		return earlier
+	}
+	return t
 }

@@ -102,6 +102,28 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
+// TestCalendarWhereTheClockChangesAtMidnight: each instant lies in its interval, and
+// intervals follow each other without a gap.
+func TestCalendarWhereTheClockChangesAtMidnight(t *testing.T) {
+	for _, name := range []string{"America/Sao_Paulo", "Africa/Cairo", "Asia/Amman", "Atlantic/Azores", "Pacific/Apia", "Australia/Lord_Howe"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Skip("no time zones here: " + err.Error())
+		}
+		var last time.Time // end of the interval
+		for now := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC); now.Year() < 2012; now = now.Add(30 * time.Minute) {
+			begin, end, err := calendar(now.In(zone), 2)
+			if err != nil || begin.After(now) || !end.After(now) {
+				t.Fatalf("%s lies not within %s to %s, %v", now.In(zone), begin, end, err)
+			}
+			if !last.IsZero() && !end.Equal(last) && !begin.Equal(last) {
+				t.Fatalf("%s begins at %s, and the day before ends at %s", now.In(zone), begin, last)
+			}
+			last = end
+		}
+	}
+}
+
 // TestMonthsDoNotReachIntoTheNext: a longer month does not read the state of a shorter one.
 func TestMonthsDoNotReachIntoTheNext(t *testing.T) {
 	clk := mockClock()
