@@ -14,8 +14,7 @@ import (
 const (
 	defaultTimeout  = 500 * time.Millisecond
 	defaultAttempts = 3
-	// longest is how long a call may be sent again: the service must still remember its
-	// idempotency key, which it does for 5 minutes.
+	// longest is how long all attempts of a call may take, without their pauses.
 	longest = 4 * time.Minute
 )
 
@@ -37,7 +36,9 @@ type Options struct {
 	// or more.
 	Timeout time.Duration
 	// Attempts is how often a call with an idempotency key is sent at most, with pauses of 5
-	// to 100 ms. 0 is 3; 1 never sends again. Attempts times Timeout is at most 4 minutes.
+	// to 150 ms. 0 is 3; 1 never sends again. Attempts times Timeout is at most 4 minutes.
+	// No attempt ends later than 5 minutes after the call, since the service may have
+	// forgotten the key then.
 	Attempts int
 	// IdempotencyKeys gives every call that has no idempotency key one of its own, at random.
 	IdempotencyKeys bool

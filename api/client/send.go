@@ -16,6 +16,9 @@ const (
 	keyMetadata  = "idempotency-key"
 	firstPause   = 10 * time.Millisecond
 	longestPause = 100 * time.Millisecond
+	// remembered is how long the service remembers an idempotency key: a call that is sent
+	// again later is charged again.
+	remembered = 5 * time.Minute
 )
 
 type keyOfContext struct{}
@@ -38,7 +41,7 @@ func keyOf(ctx context.Context) string {
 }
 
 // send makes a call. One with an idempotency key is sent again where the outcome may be
-// unknown.
+// unknown, while the service must still remember the key.
 func send[In, Out any](ctx context.Context, c *Client, call func(context.Context, In, ...grpc.CallOption) (Out, error), in In) (Out, error) {
 	attempts := 1
 	key := keyOf(ctx)
@@ -51,6 +54,7 @@ func send[In, Out any](ctx context.Context, c *Client, call func(context.Context
 		sending = metadata.AppendToOutgoingContext(ctx, keyMetadata, key)
 	}
 	var unknown bool // whether an attempt before may have been counted
+	began := time.Now()
 	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, longestPause) {
 		within, cancel := context.WithTimeout(sending, c.opts.Timeout)
 		out, err := call(within, in)
@@ -61,10 +65,11 @@ func send[In, Out any](ctx context.Context, c *Client, call func(context.Context
 		e := errorOf(ctx, err, n)
 		e.MayHaveCounted = e.MayHaveCounted || unknown
 		unknown = e.MayHaveCounted
-		if n == attempts || ctx.Err() != nil || !isFailure(e.Code) {
+		wait := pause/2 + mathrand.N(pause)
+		if n == attempts || ctx.Err() != nil || !isFailure(e.Code) || time.Since(began)+wait+c.opts.Timeout > remembered {
 			return out, e
 		}
-		if !sleep(ctx, pause/2+mathrand.N(pause)) {
+		if !sleep(ctx, wait) {
 			return out, errorOf(ctx, status.FromContextError(ctx.Err()).Err(), n).after(unknown)
 		}
 	}
