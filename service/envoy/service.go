@@ -23,7 +23,8 @@ const (
 	ChargeUpstream Charge = iota
 	// ChargeExact charges all descriptors or none, at one instant: a denied request takes
 	// nothing from any limit. What is over in shadow mode or in quota mode is charged
-	// nothing, and denies the others nothing.
+	// nothing, and denies the others nothing. A request of more than store.MaxOps different
+	// states is an error.
 	ChargeExact
 )
 
