@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,7 +26,9 @@ import (
 // the median while a probe keeps the limit at Min, at the start and then after each Probe,
 // until 10 requests that began in the probe have ended, or one and a Window is over; or a
 // lower median of a later window. The limit does not rise where no more than half of it was
-// in use.
+// in use. A probe that refuses for longer than Probe, and in which no request ends, is over
+// without a base: others on a shared store hold the units, or all holds are ignored. A cost
+// above the limit, and not above Limit.Units, is admitted where nothing else is in flight.
 //
 // All keys of a Limiter share the limit and the latencies: use one Limiter for each service
 // behind it, with one key.
@@ -55,9 +58,10 @@ type gradient struct {
 	window, probe time.Duration
 
 	mu      sync.Mutex
-	base    int64 // µs
+	base    int64 // µs; the largest number before there is one
 	probing bool
 	kept    int64     // the limit after the probe
+	stuck   time.Time // the first refusal of the probe, or zero
 	probed  time.Time // the end of the last probe
 	from    time.Time // the start of the window
 	samples []int64   // latencies in µs
@@ -83,7 +87,7 @@ func newGradient(a Adaptive, most int64, now time.Time) (*gradient, error) {
 	case a.Probe < a.Window || a.Probe > 24*time.Hour:
 		return nil, refuse("Adaptive.Probe", a.Probe.String(), "0 (1m), or Adaptive.Window to 24h")
 	}
-	g := &gradient{min: a.Min, max: most, window: a.Window, probe: a.Probe}
+	g := &gradient{min: a.Min, max: most, window: a.Window, probe: a.Probe, base: math.MaxInt64}
 	g.limit.Store(min(most, max(a.Min, firstLimit)))
 	g.startProbe(now)
 	return g, nil
@@ -100,15 +104,30 @@ func (g *gradient) done(now, since time.Time, inUse int64) {
 	over := now.Sub(g.from) >= g.window
 	switch {
 	case g.probing && (g.count >= minSamples || over):
-		g.base, g.probing, g.probed = g.median(), false, now
-		g.limit.Store(g.kept)
-		g.startWindow(now)
+		g.base = g.median()
+		g.endProbe(now)
 	case !g.probing && over && g.count >= minSamples:
 		g.adapt()
 		g.startWindow(now)
 		if now.Sub(g.probed) >= g.probe {
 			g.startProbe(now)
 		}
+	}
+}
+
+// refused notes a refusal, and ends a probe that nothing else would end.
+func (g *gradient) refused(now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case !g.probing:
+	case g.count > 0 && now.Sub(g.from) >= g.window:
+		g.base = g.median()
+		g.endProbe(now)
+	case g.stuck.IsZero():
+		g.stuck = now
+	case now.Sub(g.stuck) >= g.probe:
+		g.endProbe(now)
 	}
 }
 
@@ -139,8 +158,14 @@ func (g *gradient) startWindow(now time.Time) {
 }
 
 func (g *gradient) startProbe(now time.Time) {
-	g.probing, g.kept = true, g.limit.Load()
+	g.probing, g.kept, g.stuck = true, g.limit.Load(), time.Time{}
 	g.limit.Store(g.min)
+	g.startWindow(now)
+}
+
+func (g *gradient) endProbe(now time.Time) {
+	g.probing, g.probed = false, now
+	g.limit.Store(g.kept)
 	g.startWindow(now)
 }
 

@@ -110,6 +110,41 @@ func TestAdaptiveProbeEndsWithFewRequests(t *testing.T) {
 	}
 }
 
+func TestAdaptiveProbeThatOnlyRefusesEnds(t *testing.T) {
+	g, now := newTestGradient(t, Adaptive{}, 100)
+	*now = now.Add(time.Hour) // without a request
+	g.refused(*now)
+	*now = now.Add(defaultProbe - 1)
+	g.refused(*now)
+	if !g.probing || g.limit.Load() != 1 {
+		t.Fatalf("probing %v, a limit of %d", g.probing, g.limit.Load())
+	}
+	*now = now.Add(1)
+	g.refused(*now)
+	if g.probing || g.limit.Load() != firstLimit {
+		t.Fatalf("probing %v, a limit of %d", g.probing, g.limit.Load())
+	}
+	// 20·12.5/10 + √20, with the latency of the window as the base.
+	if limit := run(g, now, 20, 10*ms)[0]; limit != 29 || g.base != 10_000 {
+		t.Errorf("a limit of %d, base %d", limit, g.base)
+	}
+}
+
+func TestAdaptiveProbeWithASampleEndsByARefusal(t *testing.T) {
+	g, now := newTestGradient(t, Adaptive{}, 100)
+	*now = now.Add(500 * ms)
+	g.done(*now, now.Add(-10*ms), 1)
+	g.refused(*now)
+	if !g.probing {
+		t.Fatal("the window is not over")
+	}
+	*now = now.Add(500 * ms)
+	g.refused(*now)
+	if g.probing || g.base != 10_000 {
+		t.Errorf("probing %v, base %d", g.probing, g.base)
+	}
+}
+
 func TestAdaptiveRefuses(t *testing.T) {
 	for _, a := range []Adaptive{{Min: -1}, {Min: 101}, {Window: -1}, {Window: 2 * time.Minute}, {Probe: ms}, {Probe: 25 * time.Hour}} {
 		if _, err := newGradient(a, 100, start); !errors.Is(err, store.ErrInvalid) {

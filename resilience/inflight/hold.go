@@ -132,7 +132,7 @@ func (h *Hold) renew() {
 	s, err := l.call(context.Background(), func(ctx context.Context) (Standing, error) { return l.store.Renew(ctx, h.holder) })
 	if err == nil && !s.Held {
 		s, err = l.call(context.Background(), func(ctx context.Context) (Standing, error) {
-			return l.store.Acquire(ctx, h.holder, l.units())
+			return l.store.Acquire(ctx, h.holder, l.unitsFor(h.holder.Cost))
 		})
 	}
 	h.mu.Lock()

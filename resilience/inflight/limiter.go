@@ -161,6 +161,10 @@ func (l *Limiter) units() int64 {
 	return l.limit.Units
 }
 
+// unitsFor is the limit for who wants cost units: an adaptive limit that is lower admits
+// them alone, and would else never rise where all want more.
+func (l *Limiter) unitsFor(cost int64) int64 { return max(l.units(), min(cost, l.limit.Units)) }
+
 // Acquire takes one unit of a key; see AcquireN.
 func (l *Limiter) Acquire(ctx context.Context, key string) (*Hold, error) {
 	return l.AcquireN(ctx, key, 1)
@@ -176,11 +180,14 @@ func (l *Limiter) AcquireN(ctx context.Context, key string, cost int64) (*Hold, 
 	h := Holder{Slot: Slot{key, l.limit.Name}, ID: weir.NewID(), Cost: cost, Life: l.life}
 	hold := &Hold{limiter: l, holder: h, lost: make(chan struct{})}
 	sent := time.Now()
-	s, err := l.call(ctx, func(ctx context.Context) (Standing, error) { return l.store.Acquire(ctx, h, l.units()) })
+	s, err := l.call(ctx, func(ctx context.Context) (Standing, error) { return l.store.Acquire(ctx, h, l.unitsFor(cost)) })
 	unknown := errors.Is(err, store.ErrOutcomeUnknown)
 	switch {
 	case err == nil && !s.Held:
 		l.counts.refused.Add(1)
+		if l.gradient != nil {
+			l.gradient.refused(l.clock.Now())
+		}
 		hold.standing = s
 		return hold, nil
 	case err == nil:

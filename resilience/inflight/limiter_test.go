@@ -417,3 +417,65 @@ func TestIgnoredLatencyDoesNotCount(t *testing.T) {
 		t.Errorf("%+v", l.Stats())
 	}
 }
+
+// A cost above the limit of the moment is admitted alone: where all cost that much, no
+// latency would come, and the limit would never rise.
+func TestAdaptiveLimitAdmitsACostAboveItAlone(t *testing.T) {
+	clock := inflighttest.NewClock()
+	l := newLimiter(t, newMemory(t, &inflight.MemoryOptions{Clock: clock}), 10, &inflight.Options{Clock: clock, Adaptive: &inflight.Adaptive{Min: 1}})
+	ask := func(cost int64) *inflight.Hold {
+		t.Helper()
+		hold, err := l.AcquireN(background, "k", cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hold
+	}
+	for range 10 {
+		hold := ask(3)
+		if !hold.Allowed() || ask(1).Allowed() || ask(3).Allowed() || ask(11).Allowed() {
+			t.Fatal("3 units are to be held alone while the limit is 1")
+		}
+		clock.Move(10 * time.Millisecond)
+		if err := hold.Release(background); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if limit := l.Stats().Limit; limit != 10 {
+		t.Errorf("a limit of %d after the probe", limit)
+	}
+	if ask(11).Allowed() {
+		t.Error("more than Limit.Units are held")
+	}
+}
+
+// Others who hold units on a shared store do not keep a limiter in its probe for ever.
+func TestAdaptiveLimitIsNotStarvedByOthersOnItsStore(t *testing.T) {
+	clock := inflighttest.NewClock()
+	m := newMemory(t, &inflight.MemoryOptions{Clock: clock})
+	others := newLimiter(t, m, 10, nil)
+	l := newLimiter(t, m, 10, &inflight.Options{Clock: clock, Adaptive: &inflight.Adaptive{}})
+	held := []*inflight.Hold{take(t, others), take(t, others)}
+	for range 61 {
+		if take(t, l).Allowed() {
+			t.Fatal("one more than the limit of a probe")
+		}
+		clock.Move(time.Second)
+		for i := range held { // never without a hold
+			next := take(t, others)
+			if err := held[i].Release(background); err != nil {
+				t.Fatal(err)
+			}
+			held[i] = next
+		}
+	}
+	hold := take(t, l)
+	if !hold.Allowed() {
+		t.Errorf("refused still: %+v", l.Stats())
+	}
+	for _, hold := range append(held, hold) {
+		if err := hold.Release(background); err != nil {
+			t.Error(err)
+		}
+	}
+}
