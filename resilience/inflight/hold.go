@@ -51,8 +51,8 @@ func (h *Hold) Standing() Standing { return h.standing }
 // Cause is why the store had no answer where weir.FailOpen has allowed; else nil.
 func (h *Hold) Cause() error { return h.cause }
 
-// Lost returns a channel that is closed when the hold has expired before its Release. Who
-// must not be one too many stops then.
+// Lost returns a channel that is closed when the hold has expired before its Release, at
+// most Options.Timeout later. Who must not be one too many stops then.
 func (h *Hold) Lost() <-chan struct{} { return h.lost }
 
 // Ignore keeps the latency of this hold from Options.Adaptive: where a request has failed
@@ -146,7 +146,7 @@ func (h *Hold) renew() {
 		h.loseLocked()
 		h.plan(next) // it may be acquired again: what is in flight is to be counted
 	default:
-		h.plan(next / 4)
+		h.plan(min(next/4, time.Until(h.until)))
 	}
 }
 

@@ -181,6 +181,25 @@ func TestReleaseAfterTheEndSaysSo(t *testing.T) {
 	}
 }
 
+// Lost is closed at the end of the life, and not when the next renewal would be.
+func TestHoldIsLostAtTheEndOfItsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{inner: newMemory(t, nil)}
+		l := newLimiter(t, h, 1, &inflight.Options{Life: 3 * time.Second, Timeout: 70 * time.Millisecond})
+		begin := time.Now()
+		hold := take(t, l)
+		h.set(func(h *hooked) { h.hang = true })
+		<-hold.Lost()
+		if after := time.Since(begin); after < 3*time.Second || after > 3*time.Second+70*time.Millisecond {
+			t.Errorf("lost after %v, with a life of 3 s", after)
+		}
+		h.set(func(h *hooked) { h.hang = false })
+		if err := hold.Release(background); !errors.Is(err, inflight.ErrExpired) {
+			t.Error(err)
+		}
+	})
+}
+
 // A store that has lost its holders gets them back by their renewals, where there is room.
 func TestHoldsComeBackAfterAStoreHasLostThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
