@@ -53,7 +53,7 @@ func TestScriptOfSomebodyElseEndsAndAllGoesOn(t *testing.T) {
 			if _, committed, err = s.Apply(ctx, one); committed { // before the script has begun
 				least--
 			}
-			return err != nil
+			return err != nil && kind(err) != "other" // where a busy machine has not sent it in time
 		})
 		wantKind(t, "before the threshold", err, "unknown")
 		servertest.Await(t, "the server says BUSY", func() bool {

@@ -137,7 +137,7 @@ func newCallers(t *task) (*callers, error) {
 		}
 		c.limiters[i] = named[k.Limit]
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	// A look at each key: connections are open, and scripts known, before the start.
 	for i, l := range c.limiters {

@@ -162,7 +162,7 @@ func TestDeadlineIsOfItsCaller(t *testing.T) {
 			clienttest.Do(t, c, clienttest.Words("PING"))
 			s.Freeze()
 			before, other := p.Requests(), make(chan error)
-			short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			short, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 			go func() {
 				servertest.Await(t, "the first is sent", func() bool { return p.Requests() > before })
 				_, err := c.Do(context.Background(), clienttest.Words("INCR", "other"))
