@@ -47,7 +47,9 @@ func TestShortAttackHolds(t *testing.T) {
 				t.Fatalf("%d rows, %v", len(rows), err)
 			}
 			r := rows[0]
-			if r.Calls < 50 || r.Acked == 0 || r.Denied == 0 || r.Charged == 0 || r.Outage == 0 || r.P99 == 0 {
+			// A caller pauses 20 ms on average: 3200 calls where they take no time, and half of them
+			// use up a medium capacity.
+			if r.Calls < 50 || r.Acked == 0 || r.Denied == 0 && r.Calls > 2400 || r.Charged == 0 || r.Outage == 0 || r.P99 == 0 {
 				t.Errorf("an attack without an effect: %+v", r)
 			}
 			if line := r.String(); !strings.HasSuffix(table.String(), line) || strings.Count(line, "|") != strings.Count(heading, "|")/2 {
