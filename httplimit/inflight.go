@@ -23,7 +23,8 @@ type InFlightOptions struct {
 	// Absent says what happens to a request without a key. 0 is AbsentDeny.
 	Absent Absent
 	// MaxWait is how long a request waits for a unit, in the queue of Limiter.Wait, and as
-	// long as its context. 0 refuses immediately; below 0 is refused.
+	// long as its context. 0 refuses immediately; below 0 is refused. Where it is not above
+	// inflight.Options.Timeout, weir.FailOpen does not answer for a store that hangs.
 	MaxWait time.Duration
 	// Status is the status of a refusal: 429 (0 as well) where a limit is of one user, and
 	// 503 where it protects the service.

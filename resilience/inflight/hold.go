@@ -64,7 +64,7 @@ func (h *Hold) Ignore() {
 }
 
 // Release gives the units back. It does so also where ctx has ended: the call is bounded by
-// Options.Timeout alone. On a refusal, and again after it has succeeded, it does nothing; so
+// Options.Timeout alone, and comes after a renewal in flight. On a refusal, and again after it has succeeded, it does nothing; so
 // it can be deferred.
 //
 // ErrExpired says that the hold had expired; it is told once. With any other error the units

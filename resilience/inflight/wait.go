@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/deadline"
 )
 
 // Wait is Acquire that waits for a unit; see WaitN.
@@ -19,7 +20,7 @@ func (l *Limiter) Wait(ctx context.Context, key string) (*Hold, error) { return 
 // queue, first come first served, and only the first asks the store: when a hold of this
 // Limiter is released, when one expires, and after pauses that double from 5 ms to 250 ms
 // with jitter, since other processes release holds, too. Across processes, and against
-// callers of Acquire, no order is promised.
+// callers of Acquire, no order is promised. Where the store fails, all that wait ask it.
 //
 // An error leaves nothing held: that of ctx, weir.ErrNeverAdmitted for a cost above
 // Limit.Units, weir.ErrQueueFull, or that of an Acquire.
@@ -33,7 +34,8 @@ func (l *Limiter) WaitN(ctx context.Context, key string, cost int64) (*Hold, err
 	}
 	l.counts.waiting.Add(1)
 	defer l.counts.waiting.Add(-1)
-	defer l.queues.leave(w)
+	failed := false
+	defer func() { l.queues.leave(w, failed) }()
 	select {
 	case <-w.turn:
 	case <-ctx.Done():
@@ -42,6 +44,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, cost int64) (*Hold, err
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		hold, err := l.AcquireN(ctx, key, cost)
 		if err != nil || hold.allowed {
+			failed = err == nil && hold.cause != nil || weir.IsFailure(err) && deadline.Over(ctx) == nil
 			return hold, err
 		}
 		sleep := pause/2 + rand.N(pause/2)
@@ -74,7 +77,8 @@ type queues struct {
 type waiter struct {
 	key     string
 	element *list.Element
-	turn    chan struct{} // closed when it is the first
+	turn    chan struct{} // closed when it is the first, or the store has failed
+	begun   bool          // turn is closed
 	wake    chan struct{} // has room for one: a unit was released
 }
 
@@ -95,22 +99,35 @@ func (q *queues) enter(key string, most int) (*waiter, error) {
 	w := &waiter{key: key, turn: make(chan struct{}), wake: make(chan struct{}, 1)}
 	w.element = queue.PushBack(w)
 	if queue.Front() == w.element {
-		close(w.turn)
+		w.begin()
 	}
 	return w, nil
 }
 
-// leave gives the turn to the next.
-func (q *queues) leave(w *waiter) {
+// begin is called under the lock.
+func (w *waiter) begin() {
+	if !w.begun {
+		w.begun = true
+		close(w.turn)
+	}
+}
+
+// leave gives the turn to the next, and to all where the store has failed: each would wait
+// for its time-out after the other.
+func (q *queues) leave(w *waiter, failed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	queue := q.all[w.key]
-	first := queue.Front() == w.element
 	queue.Remove(w.element)
 	if queue.Len() == 0 {
 		delete(q.all, w.key)
-	} else if first {
-		close(queue.Front().Value.(*waiter).turn)
+		return
+	}
+	for e := queue.Front(); e != nil; e = e.Next() {
+		e.Value.(*waiter).begin()
+		if !failed {
+			return
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,42 @@ func TestWaitEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who waits behind a call that the store does not answer waits for one time-out, and not for one
+// after the other.
+func TestWaitersOfAStoreThatHangsDoNotQueue(t *testing.T) {
+	for _, mode := range []weir.FailureMode{weir.FailOpen, weir.FailClosed} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &hooked{inner: newMemory(t, nil), hang: true}
+			l := newLimiter(t, h, 1, &inflight.Options{OnFailure: mode, Timeout: 100 * time.Millisecond})
+			begin := time.Now()
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					hold, err := l.Wait(background, "k")
+					if took := time.Since(begin); took > 200*time.Millisecond {
+						t.Errorf("%v: answered after %v", mode, took)
+					}
+					if mode == weir.FailClosed && !errors.Is(err, store.ErrUnavailable) {
+						t.Error(err)
+					}
+					if mode == weir.FailOpen && (err != nil || !hold.Allowed() || hold.Release(background) != nil) {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			h.set(func(h *hooked) { h.hang = false })
+			hold, err := l.Wait(background, "k")
+			if err != nil || hold.Cause() != nil {
+				t.Errorf("later: %v", err)
+			}
+			if err := hold.Release(background); err != nil || l.Stats().Waiting != 0 {
+				t.Errorf("%v, %+v", err, l.Stats())
+			}
+		})
+	}
 }
 
 // A unit that another process releases, or that expires, is found without a wake-up.
