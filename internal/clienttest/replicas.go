@@ -74,12 +74,31 @@ func decisionsWaitForReplicas(t *testing.T, lib *Library) {
 			ops[0].Key = "once"
 			_, _, err := once(context.Background(), store.Once{ID: "id", TTL: time.Hour}, ops)
 			wantUnreplicated(t, "once", err, 0)
+			// Again, over a connection that has written nothing.
+			again := open(t, lib.Open(t, At{Addr: primary.Addr(), Mode: lib.Modes[0]}), &script.Options{Prefix: "frozen:", Replicas: 1, ReplicaTimeout: 20 * time.Millisecond})
+			_, _, err = store.FeaturesOf(again).Once(context.Background(), store.Once{ID: "id", TTL: time.Hour}, ops)
+			wantUnreplicated(t, "once, again", err, 0)
+			_, _, err = once(context.Background(), store.Once{ID: "id", TTL: time.Hour}, ops)
+			wantUnreplicated(t, "once, over the same connection", err, 0)
+			for i, ops := range waitingOps() {
+				for range 2 { // the second is remembered
+					_, _, err := once(context.Background(), store.Once{ID: fmt.Sprint("id", i), TTL: time.Hour}, ops)
+					wantUnreplicated(t, fmt.Sprint("once ", i), err, 0)
+				}
+			}
 		}
 		if _, err := s.Check(context.Background()); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) {
 			t.Errorf("check: %v", err)
 		}
 		if got := s.Stats().Unreplicated; got == 0 {
 			t.Error("no command is unreplicated")
+		}
+		replica.Thaw()
+		for i, ops := range waitingOps() {
+			servertest.Await(t, "what an ID remembers is answered once the replica has it", func() bool {
+				_, committed, err := store.FeaturesOf(s).Once(context.Background(), store.Once{ID: fmt.Sprint("id", i), TTL: time.Hour}, ops)
+				return err == nil && committed && ops[0].Outcome.Allowed
+			})
 		}
 	})
 }

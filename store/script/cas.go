@@ -102,7 +102,7 @@ func (c *comparison) attempt(ctx context.Context, take bool) (done bool, err err
 		return false, err
 	}
 	if c.known {
-		return true, nil
+		return true, c.store.confirm(ctx, c.id)
 	}
 	c.after = make([]algorithm.State, len(c.ops))
 	c.committed = store.Decide(c.at, c.ops, c.before, c.after)

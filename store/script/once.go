@@ -54,6 +54,9 @@ func (s *Store) onceWithin(ctx context.Context, o store.Once, ops []store.Op) (a
 	if short, rest := cutReplicaError(err); short != nil {
 		p.short, err = err, rest
 	}
+	if err == nil && strings.HasPrefix(reply, "~") {
+		p.short = s.confirm(ctx, id)
+	}
 	if err == nil {
 		err = p.decodeOnce(reply)
 	}
@@ -131,7 +134,7 @@ func (p *pending) decodeRemembered(at algorithm.Instant, reply string) error {
 	}
 	p.guard(func() { p.inBatch(at, reply) })
 	<-p.answered
-	if errors.Is(p.err, store.ErrOutcomeUnknown) { // the reply says nothing, and it is a stored one
+	if p.err != p.short && errors.Is(p.err, store.ErrOutcomeUnknown) { // the reply says nothing, and it is a stored one
 		return errIDCorrupt(nil)
 	}
 	return nil

@@ -47,7 +47,8 @@ type Options struct {
 	// it is answered: the server is asked to WAIT for them, in the same round trip. Where
 	// fewer have it in time, the error is a *ReplicaError, which matches
 	// store.ErrOutcomeUnknown. 0 is none, 100 is the most. The client must be a
-	// Replicator. In a cluster a call that meets a slot on its way to another node is
+	// Replicator. What an ID has remembered waits, too, in a second round trip. In a
+	// cluster a call that meets a slot on its way to another node is
 	// store.ErrUnavailable.
 	Replicas int
 

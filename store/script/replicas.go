@@ -55,6 +55,29 @@ func (s *Store) doAndWait(ctx context.Context, c *Command) (reply string, err er
 	return reply, err
 }
 
+// confirmProgram writes what is stored of an ID again, as it is.
+var confirmProgram = newProgram(`
+local record = redis.call('GET', KEYS[1])
+if record then redis.call('SET', KEYS[1], record, 'KEEPTTL') end
+return ''`)
+
+// confirm waits until replicas have a step that an ID remembers, and returns nil where none
+// are waited for. WAIT counts from what its own connection has written last, and a step that
+// is remembered has written nothing: so what is stored of the ID is written again.
+func (s *Store) confirm(ctx context.Context, id *stepID) error {
+	if s.replicator == nil {
+		return nil
+	}
+	_, err := s.evalFor(ctx, confirmProgram, &Command{Args: []string{"", "", "1", id.name}})
+	if err == nil {
+		return nil
+	}
+	if short, _ := cutReplicaError(err); short == nil {
+		err = &ReplicaError{Wanted: s.opts.Replicas, Err: err}
+	}
+	return explain("apply", err, true)
+}
+
 // cutReplicaError takes a ReplicaError off an error: nil and the error where it is none.
 func cutReplicaError(err error) (*ReplicaError, error) {
 	if err == nil {
