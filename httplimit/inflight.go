@@ -51,8 +51,8 @@ type InFlightOptions struct {
 // handler returns) or its client is gone. That is two calls to the store for a request; the
 // second is made before the answer ends, within the time-out of the Limiter.
 //
-// Where the limit is adaptive, requests that end with a status of 500 or above, panic, or
-// lose their client do not tell how long a request takes, and are ignored; the handler then
+// Where the limit is adaptive, requests that end with a status of 500 or above, panic, take
+// the connection over, or lose their client do not tell how long a request takes, and are ignored; the handler then
 // gets a ResponseWriter that knows the status, as with Options.Settle.
 type InFlight struct {
 	limiter *inflight.Limiter
@@ -166,7 +166,7 @@ func (m *InFlight) Decide(r *http.Request) (v *Verdict, end func(*Outcome)) {
 		if ended.Swap(true) {
 			return
 		}
-		if o.Err != nil || o.Status >= http.StatusInternalServerError || ctx.Err() != nil {
+		if o.Err != nil || o.Status >= http.StatusInternalServerError || o.Status == http.StatusSwitchingProtocols || ctx.Err() != nil {
 			hold.Ignore()
 		}
 		if err := hold.Release(ctx); err != nil && m.opts.ReleaseFailed != nil {

@@ -302,6 +302,11 @@ func TestInFlightIgnoresLatenciesOfFailures(t *testing.T) {
 		}
 	}
 	serve(503)
+	for range 10 { // connections that were taken over
+		if v, end := m.Decide(costing("")); v.Allowed {
+			end(&httplimit.Outcome{Status: http.StatusSwitchingProtocols})
+		}
+	}
 	// The probe, with a limit of 1, is not over.
 	var nesting http.Handler
 	nesting = m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
