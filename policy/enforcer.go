@@ -35,15 +35,15 @@ type EnforcerOptions struct {
 	// of concurrently. It is for deciders that wait for nothing, such as those in memory,
 	// and for simulations.
 	Sequential bool
-	// Observer, where it is not nil, sees each answer of Decide.
+	// Observer, where it is not nil, sees each answer of Decide, and each error of the decider.
 	Observer Observer
 	// Leases says that the decider has leases for the limits of rules with Rule.Lease: its
 	// store is a resilience.Lease whose Only asks Compiled.Leased of the policy that decides. A
 	// policy with such a rule is refused where it is false.
 	Leases bool
-	// Random returns a number from 0 to n − 1, each as likely as another, for n from 1: it
-	// chooses the shard that is asked where a rule has Shards and the request no ID. It must be safe for concurrent
-	// use. nil is that of math/rand/v2.
+	// Random returns a number from 0 to n − 1, each as likely as another, for n from 1; any
+	// other number panics. It chooses the shard that is asked where a rule has Shards and the
+	// request no ID. It must be safe for concurrent use. nil is that of math/rand/v2.
 	Random func(n int) int
 	// Standings is how many keys that are not Normal are remembered. 0 is 10,000.
 	Standings int
@@ -54,8 +54,8 @@ type EnforcerOptions struct {
 // concurrently. The limits themselves are seen by the weir.Observer of the decider, those
 // in shadow with weir.Observation.Shadow.
 type Observer interface {
-	// ObserveVerdict gets an answer of Decide, or its error. v must be neither changed nor
-	// kept.
+	// ObserveVerdict gets an answer of Decide, or its error. A Request or a clock that is refused
+	// before the policy is asked is not seen. v must be neither changed nor kept.
 	ObserveVerdict(ctx context.Context, v *Verdict, err error)
 }
 
@@ -160,8 +160,8 @@ func (e *Enforcer) Policy() *Compiled { return e.policy.Load() }
 // Decide answers a request: all enforced limits in one Take, all or nothing, and each
 // rule in shadow by itself. A refusal is a Verdict. An error means that there is no
 // decision, and that Verdict.Allowed is false: what the decider returned where no
-// OnFailure answers for it, a *CrossNodeError, or a clock that is outside of
-// algorithm.InstantOf.
+// OnFailure answers for it, a *CrossNodeError, a *store.InputError for Times or ID of the
+// Request, or a clock that is outside of algorithm.InstantOf.
 func (e *Enforcer) Decide(ctx context.Context, r Request) (Verdict, error) {
 	return e.answer(ctx, &r, e.decider.Take, true)
 }
