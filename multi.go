@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/nilcheck"
 	"github.com/weirgo/weir/store"
 )
 
@@ -157,6 +158,9 @@ func (m *MultiLimiter) observe(ctx context.Context, kind Kind, asks []Ask, r *Re
 		seen := Observation{
 			Kind: kind, Limit: asks[i].Limit.Name, Algorithm: asks[i].Limit.Algorithm, Key: asks[i].Key,
 			Shadow: asks[i].Shadow, OnFailure: m.mode, Err: err, Took: took,
+		}
+		if err != nil && nilcheck.IsNil(seen.Algorithm) {
+			seen.Algorithm = nil // also for a nil pointer: an Observer asks what is there
 		}
 		if kind != KindReset {
 			seen.Cost, seen.Verb = asks[i].Cost, asks[i].Verb

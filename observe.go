@@ -168,11 +168,15 @@ func (l *lineLimit) next(now time.Time) (dropped int64, write bool) {
 // contextErrors are the errors of a context that has ended.
 var contextErrors = []error{context.Canceled, context.DeadlineExceeded}
 
+// waitRefusals are the errors of a Wait that was denied.
+var waitRefusals = []error{ErrNeverAdmitted, ErrQueueFull, ErrMaxDelay}
+
 // Observe implements Observer.
 func (o *logObserver) Observe(ctx context.Context, seen Observation) {
 	var refused *DebtError
 	switch {
-	case errors.As(seen.Err, &refused), // a charge that was denied is a decision
+	case errors.As(seen.Err, &refused), // a charge or a wait that was denied is a decision
+		isAny(seen.Err, waitRefusals),
 		isAny(seen.Err, contextErrors) && !IsFailure(seen.Err): // a caller who went away is no incident
 		o.debug(ctx, seen, seen.Err)
 	case seen.Err != nil:

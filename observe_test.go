@@ -175,6 +175,52 @@ func TestRefusedChargeIsNoErrorInTheLog(t *testing.T) {
 	}
 }
 
+// TestRefusedWaitIsNoErrorInTheLog: where the cost exceeds the limit, the queue is full, or
+// the turn would come too late.
+func TestRefusedWaitIsNoErrorInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	opts := &weir.Options{Observer: observer}
+	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "leaky-bucket:1/1h,capacity=2"), opts))
+	m := weir.Must(weir.NewMultiLimiter(newMemory(t, nil), opts))
+	turn := limit(t, "leaky-bucket:1/1h,capacity=2").For("k")
+	weir.Must(l.AllowN(background, "k", 2))
+	weir.Must(m.Take(background, turn))
+	turn.MaxDelay = time.Minute
+	for _, c := range []struct {
+		wait func() error
+		want error
+	}{
+		{func() error { _, err := l.WaitN(background, "k", 3); return err }, weir.ErrNeverAdmitted},
+		{func() error { _, err := l.Wait(background, "k"); return err }, weir.ErrQueueFull},
+		{func() error { _, err := m.Wait(background, turn); return err }, weir.ErrMaxDelay},
+	} {
+		if err := c.wait(); !errors.Is(err, c.want) {
+			t.Errorf("error %v, want %v", err, c.want)
+		}
+	}
+	if n := strings.Count(log.String(), "kind=wait"); n != 3 || strings.Contains(log.String(), "level=ERROR") {
+		t.Error(log.String())
+	}
+}
+
+// nilAlgorithm can be asked for nothing where it is a nil pointer.
+type nilAlgorithm struct{ algorithm.Algorithm }
+
+// TestObserverSeesNoAlgorithmThatIsANilPointer: to ask it for its name would panic.
+func TestObserverSeesNoAlgorithmThatIsANilPointer(t *testing.T) {
+	calls := 0
+	m := weir.Must(weir.NewMultiLimiter(newMemory(t, nil), &weir.Options{Observer: observerFunc(func(o weir.Observation) {
+		calls++
+		if o.Algorithm != nil || !errors.Is(o.Err, store.ErrInvalid) {
+			t.Errorf("seen %T, %v", o.Algorithm, o.Err)
+		}
+	})}))
+	if _, err := m.Take(background, weir.Limit{Name: "x", Algorithm: (*nilAlgorithm)(nil)}.For("k")); !errors.Is(err, store.ErrInvalid) || calls != 1 {
+		t.Errorf("%v after %d observations", err, calls)
+	}
+}
+
 func TestObserversCombine(t *testing.T) {
 	var a, b int
 	first, second := observerFunc(func(weir.Observation) { a++ }), observerFunc(func(weir.Observation) { b++ })

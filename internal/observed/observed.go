@@ -37,10 +37,12 @@ func ResultOf(allowed, shadow bool) Result {
 }
 
 // IsDenial reports whether an error is the form that a denial has: of a charge that would
-// leave too large a debt, and of a wait that would never end.
+// leave too large a debt, and of a wait that would never end, or for which the queue has no
+// room.
 func IsDenial(err error) bool {
 	var refused *weir.DebtError
-	return errors.As(err, &refused) || errors.Is(err, weir.ErrNeverAdmitted)
+	return errors.As(err, &refused) ||
+		errors.Is(err, weir.ErrNeverAdmitted) || errors.Is(err, weir.ErrQueueFull) || errors.Is(err, weir.ErrMaxDelay)
 }
 
 // Failed is the name of the result of a rule that has no answer.
