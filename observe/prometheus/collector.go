@@ -30,9 +30,10 @@ import (
 type Options struct {
 	// Exemplar returns what links a denial to its trace, such as
 	// prometheus.Labels{"trace_id": …} from the span in ctx, and nil for none. It is called
-	// for denials only, concurrently. More than 128 characters are left out. nil: there are no
-	// exemplars. They are shown in the format OpenMetrics alone
-	// (promhttp.HandlerOpts.EnableOpenMetrics).
+	// for denials only, concurrently. Names are ASCII letters, digits and _, and do not begin
+	// with a digit or __; an exemplar with another name, with a value that is not UTF-8, or of
+	// more than 128 characters in all is left out. nil: there are no exemplars. They are shown
+	// in the format OpenMetrics alone (promhttp.HandlerOpts.EnableOpenMetrics).
 	Exemplar func(ctx context.Context) prometheus.Labels
 	// NativeHistograms adds native buckets, each 10 % wide, to every histogram: about 60 ns
 	// more for each call that is measured.

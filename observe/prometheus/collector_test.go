@@ -284,12 +284,14 @@ func TestExemplarLinksADenialToItsTrace(t *testing.T) {
 			t.Errorf("%v has the exemplar %v", m.Label, exemplar)
 		}
 	}
-	for _, bad := range []prometheus.Labels{{"trace_id": strings.Repeat("x", 200)}, {"trace_id": "\xff"}, {}} {
-		labels = bad
+	refused := []prometheus.Labels{
+		{"trace_id": strings.Repeat("x", 200)}, {"trace_id": "\xff"}, {}, {"": "x"}, {"__trace": "x"}, {"\xff": "x"}, {"1st": "x"},
+	}
+	for _, labels = range refused {
 		weir.Must(l.Allow(t.Context(), "k"))
 	}
-	if got := testutil.ToFloat64(c.requests.WithLabelValues("gcra", "denied", "")); got != 4 {
-		t.Errorf("%v denials, want 4", got)
+	if got, want := testutil.ToFloat64(c.requests.WithLabelValues("gcra", "denied", "")), float64(1+len(refused)); got != want {
+		t.Errorf("%v denials, want %v", got, want)
 	}
 }
 
@@ -307,6 +309,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 // TestCallsAreMeasuredByTheStoreThatIsWrapped: each op, and with the features of the store.
 func TestCallsAreMeasuredByTheStoreThatIsWrapped(t *testing.T) {
 	c := weir.Must(New(&Options{NativeHistograms: true}))
+	weir.Must(New(nil)).Wrap("\xff", memory()) // a name that is no text is shown as one
 	wrapped := c.Wrap("redis", memory())
 	if f := store.FeaturesOf(wrapped); f.Bind == nil || f.Once == nil {
 		t.Error("a feature is lost")

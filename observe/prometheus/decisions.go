@@ -3,6 +3,7 @@ package promobserver
 import (
 	"context"
 	"maps"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -53,16 +54,17 @@ func (c *Collector) Observe(ctx context.Context, o weir.Observation) {
 	c.withExemplar(ctx, count)
 }
 
-// withExemplar counts, with an exemplar where there is one that Prometheus takes.
+// withExemplar counts, with an exemplar where there is one that Prometheus takes: it panics
+// for others.
 func (c *Collector) withExemplar(ctx context.Context, count prometheus.Counter) {
 	labels := c.options.Exemplar(ctx)
 	runes := 0
 	for name, value := range labels {
-		if !utf8.ValidString(value) {
+		if !exemplarName.MatchString(name) || strings.HasPrefix(name, "__") || !utf8.ValidString(value) {
 			labels = nil
 			break
 		}
-		runes += utf8.RuneCountInString(name) + utf8.RuneCountInString(value)
+		runes += len(name) + utf8.RuneCountInString(value)
 	}
 	adder, can := count.(prometheus.ExemplarAdder)
 	if !can || len(labels) == 0 || runes > prometheus.ExemplarMaxRunes {
@@ -71,6 +73,9 @@ func (c *Collector) withExemplar(ctx context.Context, count prometheus.Counter) 
 	}
 	adder.AddWithExemplar(1, labels)
 }
+
+// exemplarName is a name of a label in every format of Prometheus; __ begins its own.
+var exemplarName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 func modeName(m weir.FailureMode) string {
 	switch m {

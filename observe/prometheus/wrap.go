@@ -2,6 +2,7 @@ package promobserver
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -15,6 +16,7 @@ import (
 //
 // Calls that share one call to the server are measured each.
 func (c *Collector) Wrap(name string, s store.Store) store.Store {
+	name = strings.ToValidUTF8(name, "?")
 	apply, once := c.storeCalls.WithLabelValues(name, "apply"), c.storeCalls.WithLabelValues(name, "once")
 	peek, reset := c.storeCalls.WithLabelValues(name, "peek"), c.storeCalls.WithLabelValues(name, "reset")
 	return store.Wrap(s, store.Hooks{
