@@ -35,7 +35,8 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 	// Spans makes a span weir.take, weir.peek, weir.wait or weir.reset for each answer of a
 	// limit, a child of the caller's. Without it the answer is told in attributes of the
-	// caller's span.
+	// caller's span, except that of a limit in shadow; of several answers in one span the
+	// last one is kept.
 	Spans bool
 }
 
@@ -129,6 +130,7 @@ func (o *Observer) Observe(ctx context.Context, seen weir.Observation) {
 	case !span.IsRecording():
 	case o.spans:
 		o.span(ctx, &seen, kind, failed)
+	case seen.Shadow: // nobody obeys it, and it would hide the limit that counts
 	case seen.Allowed || !seen.Decision.Allowed: // of several limits the one that refused is told
 		span.SetAttributes(attributesOf(&seen, kind)...)
 	}
@@ -171,17 +173,20 @@ func attributesOf(seen *weir.Observation, kind string) []attribute.KeyValue {
 		attribute.Bool("weir.allowed", seen.Allowed),
 		attribute.Int64("weir.remaining", d.Remaining),
 		attribute.Bool("weir.degraded", d.Degraded),
-	}
-	switch {
-	case d.RetryAfter == weir.Never:
-		attributes = append(attributes, attribute.Int64("weir.retry_after_ms", -1))
-	case d.RetryAfter > 0:
-		attributes = append(attributes, attribute.Int64("weir.retry_after_ms", int64((d.RetryAfter+time.Millisecond-1)/time.Millisecond)))
+		attribute.Int64("weir.retry_after_ms", retryMillis(d.RetryAfter)), // also 0: a caller may ask twice
 	}
 	if seen.Err != nil && !observed.IsDenial(seen.Err) {
 		attributes = append(attributes, attribute.String("weir.error", observed.ClassOf(seen.Err)))
 	}
 	return attributes
+}
+
+// retryMillis is a wait in whole milliseconds, rounded up; -1 for weir.Never.
+func retryMillis(d time.Duration) int64 {
+	if d == weir.Never {
+		return -1
+	}
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
 // ObserveVerdict implements policy.Observer: the rule that matters most becomes the attribute

@@ -97,7 +97,7 @@ func TestAnswerIsToldInTheSpanOfTheCaller(t *testing.T) {
 		t.Fatalf("%d spans, want 2", len(spans))
 	}
 	for i, want := range []string{
-		"weir.limit=api weir.algorithm=gcra weir.cost=1 weir.allowed=true weir.remaining=0 weir.degraded=false",
+		"weir.limit=api weir.algorithm=gcra weir.cost=1 weir.allowed=true weir.remaining=0 weir.degraded=false weir.retry_after_ms=0",
 		"weir.limit=api weir.algorithm=gcra weir.cost=1 weir.allowed=false weir.remaining=0 weir.degraded=false weir.retry_after_ms=60000",
 	} {
 		if got := attributes(spans[i]); got != want {
@@ -116,6 +116,37 @@ func TestSpanOfTheCallerShowsTheLimitThatRefused(t *testing.T) {
 	}
 	if got := attributes(b.ended.Ended()[1]); !strings.HasPrefix(got, "weir.limit=tight ") {
 		t.Errorf("%s: want the limit tight", got)
+	}
+}
+
+// TestSpanOfTheCallerShowsTheLimitThatIsObeyed: not one in shadow, which refuses, too.
+func TestSpanOfTheCallerShowsTheLimitThatIsObeyed(t *testing.T) {
+	b := newBench(t, false, trace.AlwaysSample())
+	m := weir.Must(weir.NewMultiLimiter(memory(), &weir.Options{Observer: b.observer}))
+	obeyed, tried := weir.Must(weir.ParseLimit("obeyed", "gcra:1/1m")).For("k"), weir.Must(weir.ParseLimit("tried", "gcra:1/1m")).For("k")
+	tried.Shadow = true
+	for range 2 {
+		b.within(func(ctx context.Context) { weir.Must(m.Take(ctx, obeyed, tried)) })
+	}
+	for i, s := range b.ended.Ended() {
+		if got := attributes(s); !strings.HasPrefix(got, "weir.limit=obeyed ") {
+			t.Errorf("call %d: %s: want the limit obeyed", i, got)
+		}
+	}
+}
+
+// TestSpanOfACallerWhoAsksTwiceShowsOneAnswer: the wait after the first is not that after the
+// second.
+func TestSpanOfACallerWhoAsksTwiceShowsOneAnswer(t *testing.T) {
+	b := newBench(t, false, trace.AlwaysSample())
+	l := b.limiter(memory(), "gcra:1/1m")
+	b.within(func(ctx context.Context) {
+		weir.Must(l.AllowN(ctx, "k", 2))
+		weir.Must(l.Allow(ctx, "k"))
+	})
+	const want = "weir.limit=api weir.algorithm=gcra weir.cost=1 weir.allowed=true weir.remaining=0 weir.degraded=false weir.retry_after_ms=0"
+	if got := attributes(b.ended.Ended()[0]); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 
