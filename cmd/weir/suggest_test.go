@@ -93,6 +93,7 @@ func TestSuggestSaysWhatItCannotTell(t *testing.T) {
 		{"short", []string{burst}, 0, "too few to tell much"},
 		{"no form", []string{"--limit", "gcra:10/1m", burst}, 2, "has no ?"},
 		{"bad form", []string{"--limit", "gcra:?/1x", burst}, 2, "--limit"},
+		{"a form of periods", []string{"--limit", "gcra:1/?s", burst}, 2, "--limit"},
 		{"bad percent", []string{"--max-clients-hit", "1", burst}, 2, "--max-clients-hit"},
 		{"too much", []string{"--max-requests-denied", "101%", burst}, 2, "--max-requests-denied"},
 		{"a trailing point", []string{"--max-requests-denied", "1.%", burst}, 2, "--max-requests-denied"},

@@ -110,7 +110,7 @@ func (a *suggestions) writeText(w io.Writer) error {
 		}
 		less, held := "–", "–"
 		if l.OneLess != nil {
-			less = fmt.Sprintf("%d clients, %d requests", l.OneLess.ClientsHit, l.OneLess.RequestsDenied)
+			less = report.Count(int64(l.OneLess.ClientsHit), "client") + ", " + report.Count(l.OneLess.RequestsDenied, "request")
 		}
 		if l.Later != nil {
 			held = fmt.Sprintf("%s: %s of clients, %s of requests", l.Early,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 )
@@ -17,8 +18,26 @@ func (f Form) Check() error {
 	if !strings.Contains(string(f), "?") {
 		return fmt.Errorf("%q has no ?: must have one in place of the number to find, such as gcra:?/1m", string(f))
 	}
-	_, err := f.With(1)
-	return err
+	one, err := f.With(1)
+	if err != nil {
+		return err
+	}
+	if two, err := f.With(2); err == nil && periodOf(one) != periodOf(two) {
+		return fmt.Errorf("%q has the ? in its period: must have it in place of the limit or the burst", string(f))
+	}
+	return nil
+}
+
+// periodOf is the period of a limit; 0 of an algorithm of a user.
+func periodOf(a algorithm.Algorithm) time.Duration {
+	spec := a.Spec()
+	for _, family := range algorithm.Families() {
+		if family.Kind == spec.Kind {
+			rate, _ := family.Parameters(spec)
+			return rate.Per
+		}
+	}
+	return 0
 }
 
 // With is the limit with a number.
@@ -106,42 +125,47 @@ func (t *Traffic) Smallest(f Form, target Target) (result Found, found bool, err
 		return Found{}, false, err
 	}
 	var less *Effect                // of low
-	low, high := int64(0), int64(1) // low misses the target; high is tried
+	low, high := int64(0), int64(1) // low misses the target; high meets it, or is no limit
 	for {
-		if result, err = t.try(f, high); err != nil {
-			return Found{}, false, err
+		tried, isLimit := t.try(f, high)
+		if !isLimit {
+			break
 		}
-		if t.meets(result.Effect, target) {
+		if t.meets(tried.Effect, target) {
+			result, found = tried, true
 			break
 		}
 		if high == algorithm.MaxUnits {
 			return Found{}, false, nil
 		}
-		missed := result.Effect
-		less, low, high = &missed, high, min(high*2, algorithm.MaxUnits)
+		less, low, high = &tried.Effect, high, min(high*2, algorithm.MaxUnits)
 	}
 	for high-low > 1 {
-		tried, err := t.try(f, low+(high-low)/2)
-		if err != nil {
-			return Found{}, false, err
+		middle := low + (high-low)/2
+		switch tried, isLimit := t.try(f, middle); {
+		case !isLimit:
+			high = middle
+		case t.meets(tried.Effect, target):
+			high, result, found = middle, tried, true
+		default:
+			low, less = middle, &tried.Effect
 		}
-		if t.meets(tried.Effect, target) {
-			high, result = tried.Number, tried
-		} else {
-			low, less = tried.Number, &tried.Effect
-		}
+	}
+	if !found {
+		return Found{}, false, nil
 	}
 	result.Less = less
 	return result, true, nil
 }
 
-// try is the effect of a form with a number.
-func (t *Traffic) try(f Form, number int64) (Found, error) {
+// try is the effect of a form with a number; isLimit is false where the number is more than
+// the form allows, such as of a burst.
+func (t *Traffic) try(f Form, number int64) (tried Found, isLimit bool) {
 	a, err := f.With(number)
 	if err != nil {
-		return Found{}, err
+		return Found{}, false
 	}
-	return Found{Number: number, Algorithm: a, Effect: t.Effect(a)}, nil
+	return Found{Number: number, Algorithm: a, Effect: t.Effect(a)}, true
 }
 
 // Peak is a line of peaks of clients in windows of one length.

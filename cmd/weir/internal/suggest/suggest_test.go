@@ -124,12 +124,32 @@ func TestFormThatNoNumberHelpsIsNotFound(t *testing.T) {
 	}
 }
 
+// TestNumberIsFoundUpToTheLargestThatAFormAllows: a burst of 45 is the largest that fills
+// within 18,250 days.
+func TestNumberIsFoundUpToTheLargestThatAFormAllows(t *testing.T) {
+	for requests, want := range map[int]int64{40: 40, 45: 45, 46: 0, 100: 0} {
+		traffic := &Traffic{}
+		for range requests {
+			traffic.Add(0, second, 1)
+		}
+		got, found, err := traffic.Smallest("token-bucket:1/9600h,burst=?", Target{Clients: Share{0, 100}})
+		if err != nil || found != (want > 0) || got.Number != want {
+			t.Errorf("%d requests: %d (%t), %v: want %d", requests, got.Number, found, err, want)
+		}
+	}
+}
+
 // TestFormIsChecked: before the traffic is decided.
 func TestFormIsChecked(t *testing.T) {
-	for form, want := range map[Form]string{"gcra:10/1m": "has no ?", "gcra:?/x": "period", "bucket:?/1m": "bucket", "gcra:?/?": "period"} {
+	for form, want := range map[Form]string{"gcra:10/1m": "has no ?", "gcra:?/x": "period", "bucket:?/1m": "bucket", "gcra:?/?": "period", "gcra:1/?s": "period"} {
 		err := form.Check()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", form, err, want)
+		}
+	}
+	for _, form := range forms() {
+		if err := form.Check(); err != nil {
+			t.Error(err)
 		}
 	}
 }
