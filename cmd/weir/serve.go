@@ -18,7 +18,7 @@ import (
 
 // serveCommand is the command line of weir serve.
 type serveCommand struct {
-	Config    *string  `placeholder:"FILE" help:"The configuration, in YAML (default: $WEIR_CONFIG, or none)."`
+	Config    *string  `placeholder:"FILE" help:"The configuration, in YAML (default: what WEIR_CONFIG names, or none)."`
 	Check     bool     `help:"Check the configuration and the files that it names, say what it means, and serve nothing."`
 	GRPC      *string  `name:"grpc" placeholder:"ADDRESS" help:"Where gRPC is served (default 127.0.0.1:8081)."`
 	HTTP      *string  `name:"http" placeholder:"ADDRESS" help:"Where HTTP is served (default 127.0.0.1:8080)."`

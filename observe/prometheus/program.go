@@ -20,7 +20,7 @@ func newProgramMetrics(c *Collector) programMetrics {
 	m := programMetrics{
 		reloads: prometheus.NewCounterVec(counter("config_reload_total", "How often a policy or a configuration was read again, and whether it was good."), []string{"result"}),
 		reloadedAt: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "config_last_success_timestamp_seconds",
-			Help: "When a policy or a configuration was last read and good, in Unix seconds."}),
+			Help: "When a policy or a configuration was last read again and good, in Unix seconds; 0 before that."}),
 		skew: prometheus.NewHistogram(skew),
 	}
 	m.reloads.WithLabelValues("success") // there from the start: an alert sees the first failure
