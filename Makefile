@@ -18,6 +18,7 @@ golden: ## Write anew what is generated, and the golden files; then look at the 
 	@go generate ./algorithm ./internal/oracle ./store/script/...
 	@go test ./internal/architecture -update
 	@cd api && go test . -update
+	@go test ./observe/prometheus -run '^TestReferenceListsEachMetric$$' -update
 	@go test ./conformance -run 'TestCoverageTablesAreCurrent|TestFirstFailure|TestEachBrokenStore' -update
 
 long: ## The acceptance counts: 10,000 checks a property, all fuzz targets (hours)
