@@ -84,13 +84,20 @@ func (s *Service) restTenant(name string) (*rest.Tenant, error) {
 	return r, nil
 }
 
+// Names of the stores of fronts in metrics.
+const (
+	rlsStore        = "rls"
+	gubernatorStore = "gubernator"
+)
+
 // envoyFront is the service that Envoy asks. Its states lie apart.
 func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, error) {
 	made, err := s.stores.open(config.RLSPrefix)
 	if err != nil {
 		return front{}, err
 	}
-	o := &envoy.Options{Shadow: c.RLS.Shadow, Healthy: func() bool { return s.ready.why() == "" }}
+	s.metrics.watchStack(rlsStore, made)
+	o := &envoy.Options{Shadow: c.RLS.Shadow, Observer: s.opts.Observer, Healthy: func() bool { return s.ready.why() == "" }}
 	if c.RLS.Charge == "exact" {
 		o.Charge = envoy.ChargeExact
 	}
@@ -125,6 +132,7 @@ func (s *Service) gubernatorFront() (front, error) {
 	if err != nil {
 		return front{}, err
 	}
+	s.metrics.watchStack(gubernatorStore, made)
 	healthy := func() error {
 		if why := s.ready.why(); why != "" {
 			return errors.New(why)

@@ -32,6 +32,14 @@ func TestEnvoyIsServedBesideIt(t *testing.T) {
 			t.Errorf("request %d: %v, %v: want %v", i, r, err, want)
 		}
 	}
+	for result, want := range map[string]string{"allowed": "2", "denied": "1"} {
+		if got := s.metric(t, `rate_limiter_requests_total{algorithm="fixed-window",error="",result="`+result+`"}`, ""); got != want {
+			t.Errorf("%s descriptors %s, want %s", got, result, want)
+		}
+	}
+	if got := s.metric(t, `rate_limiter_keys{store="rls"}`, ""); got != "1" {
+		t.Errorf("%q states, want 1", got)
+	}
 	eventually(t, "healthy", func() bool { code, body := s.get(t, "/healthcheck"); return code == http.StatusOK && body == "OK" })
 	replace(t, folder+"/rls.yaml", strings.Replace(rls, "2}", "3}", 1))
 	eventually(t, "the limit of the new file", func() bool {

@@ -53,20 +53,25 @@ func (m *metrics) watchGuard(g *auth.Guard) error {
 // a name here.
 func (m *metrics) watchTenant(t *tenant) {
 	m.AddEnforcer(t.name, t.engine.Enforcer())
-	if memory, is := t.stack.bare.(*memorystore.Store); is {
-		m.AddMemory(t.name, memory)
+	m.watchStack(t.name, t.stack)
+}
+
+// watchStack reads the counts of a store and of what stands around it.
+func (m *metrics) watchStack(name string, s *stack) {
+	if memory, is := s.bare.(*memorystore.Store); is {
+		m.AddMemory(name, memory)
 	}
-	if t.stack.docs != nil {
-		m.AddServer(t.name, t.stack.docs)
+	if s.docs != nil {
+		m.AddServer(name, s.docs)
 	}
-	if t.stack.broke != nil {
-		m.AddBreaker(t.name, t.stack.broke)
+	if s.broke != nil {
+		m.AddBreaker(name, s.broke)
 	}
-	if t.stack.deny != nil {
-		m.AddDenyCache(t.name, t.stack.deny)
+	if s.deny != nil {
+		m.AddDenyCache(name, s.deny)
 	}
-	if t.stack.lease != nil {
-		m.AddLease(t.name, t.stack.lease)
+	if s.lease != nil {
+		m.AddLease(name, s.lease)
 	}
 }
 

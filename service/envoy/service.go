@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/store"
 )
 
@@ -43,6 +45,9 @@ type Options struct {
 	DynamicMetadata bool
 	// Parse are the options for the files of Load.
 	Parse ParseOptions
+	// Observer, where it is not nil, sees the answer of each limit that is asked: Allowed where
+	// it is not over. In ChargeUpstream it was charged all the same.
+	Observer weir.Observer
 	// Healthy says what /healthcheck answers. It is called concurrently. nil is always
 	// healthy.
 	Healthy func() bool
@@ -142,11 +147,13 @@ func (s *Service) ShouldRateLimit(ctx context.Context, req *pb.RateLimitRequest)
 			counted = append(counted, &asks[i])
 		}
 	}
+	start := time.Now()
 	if s.opts.Charge == ChargeExact {
 		err = s.chargeExact(ctx, asks, counted)
 	} else {
 		err = s.chargeEach(ctx, counted)
 	}
+	s.observe(ctx, counted, err, time.Since(start))
 	if err != nil {
 		s.storeErrors.Add(1)
 		return nil, status.Error(codes.Unknown, err.Error())
