@@ -24,6 +24,9 @@ type CompileOptions struct {
 	// more. All processes that share a store need the same. Required where an attribute
 	// is Secret.
 	SecretKey []byte
+	// NoLeases refuses rules with Rule.Lease that are not off: where EnforcerOptions.Leases is
+	// false, so that what compiles is what an Enforcer takes.
+	NoLeases bool
 	// Version names the policy in verdicts and metrics. "" is the start of the SHA-256 of
 	// the policy.
 	Version string
@@ -64,7 +67,7 @@ func Compile(p Policy, opts *CompileOptions) (*Compiled, error) {
 		return nil, &store.InputError{Op: -1, Field: "CompileOptions.SecretKey", Value: strconv.Itoa(n) + " bytes long",
 			Allowed: fmt.Sprintf("%d bytes or more, where an attribute is secret", minSecretKey)}
 	}
-	c := &compiler{policy: &p, registry: opts.Registry, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, registry: opts.Registry, defaultTier: -1}}
+	c := &compiler{policy: &p, registry: opts.Registry, noLeases: opts.NoLeases, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, registry: opts.Registry, defaultTier: -1}}
 	if p.Version != FormatVersion {
 		c.refuse(Path{"version"}, strconv.Itoa(p.Version), strconv.Itoa(FormatVersion), "")
 	}
@@ -118,6 +121,7 @@ func (c *Compiled) Leased(limit string) bool { return c.leased[limit] }
 type compiler struct {
 	policy   *Policy
 	registry *algorithm.Registry
+	noLeases bool // CompileOptions.NoLeases
 	to       *Compiled
 	errors   []*FieldError
 	specs    map[Spec]*spec

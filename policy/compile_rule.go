@@ -149,6 +149,9 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 	if r.Lease && r.Shards != 0 {
 		c.refuse(at.with("lease"), "true", "left out where the rule has shards", "")
 	}
+	if r.Lease && c.noLeases && !into.off {
+		c.refuse(at.with("lease"), "true", "left out where the program has no leases", "")
+	}
 	for _, name := range append(slices.Clone(r.Key), r.Colocate) {
 		if name != "" && !slices.Contains(into.keyNames, name) {
 			into.keyNames = append(into.keyNames, name)

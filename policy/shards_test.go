@@ -279,6 +279,26 @@ func TestLeasesOfARuleNeedADeciderWithLeases(t *testing.T) {
 	}
 }
 
+// TestNoLeasesRefusesWhatAnEnforcerWithoutThemDoes: in the text, where it can be mended.
+func TestNoLeasesRefusesWhatAnEnforcerWithoutThemDoes(t *testing.T) {
+	const text = "version: 1\nrules:\n  - {id: a, limit: gcra:500/1m, mode: %s, lease: %t}\n"
+	for _, c := range []struct {
+		mode    Mode
+		lease   bool
+		refused bool
+	}{{Enforce, true, true}, {Shadow, true, true}, {Off, true, false}, {Enforce, false, false}} {
+		for _, none := range []bool{true, false} {
+			_, err := Parse(fmt.Appendf(nil, text, c.mode, c.lease), &CompileOptions{NoLeases: none})
+			var invalid *InvalidError
+			if refused := errors.As(err, &invalid); refused != (none && c.refused) || !refused && err != nil {
+				t.Errorf("%s, lease %t, NoLeases %t: %v", c.mode, c.lease, none, err)
+			} else if refused && (invalid.Fields[0].Path.String() != "rules[0].lease" || invalid.Fields[0].Line != 3) {
+				t.Errorf("%+v", invalid.Fields[0])
+			}
+		}
+	}
+}
+
 func Example_shards() {
 	file, err := Parse([]byte("version: 1\nrules:\n  - {id: service, limit: fixed-window:1000/1h, shards: 10}\n"), nil)
 	if err != nil {

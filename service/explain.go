@@ -117,7 +117,7 @@ func policyWords(ctx context.Context, c *config.Config, p config.Policy, opts *O
 	} else {
 		text = opts.Policy
 	}
-	file, err := policy.Parse(text, &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")})
+	file, err := policy.Parse(text, compileOptions(c))
 	var invalid *policy.InvalidError
 	if errors.As(err, &invalid) {
 		invalid.File = name

@@ -137,6 +137,31 @@ func TestOperatorsChangeRules(t *testing.T) {
 	}
 }
 
+// TestARuleThatNoNodeTakesIsRefused: a rule with a lease, stored where there are no leases,
+// would stop all changes behind it, and the next start.
+func TestARuleThatNoNodeTakesIsRefused(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"policy: {refresh: 20ms}\n")), nil)
+	_, _, admin := s.Addresses()
+	const leased = `{"id":"a","key":["user"],"limit":"gcra:300/1h","lease":true}`
+	if code, body := send(t, admin, "POST", "/api/v1/rules", leased, "Content-Type", "application/json"); code != http.StatusUnprocessableEntity || !strings.Contains(body, `"/lease"`) {
+		t.Errorf("%d %s: want 422 for /lease", code, body)
+	}
+	if code, body := send(t, admin, "POST", "/api/v1/policy:validate", "version: 1\nrules: ["+leased+"]", "Content-Type", "application/yaml"); code != http.StatusOK || !strings.Contains(body, `"valid":false`) {
+		t.Errorf("%d %s: want a policy that is not valid", code, body)
+	}
+	if code, body := send(t, admin, "POST", "/api/v1/rules", `{"id":"b","key":["user"],"limit":"gcra:3/1h"}`, "Content-Type", "application/json"); code != http.StatusCreated {
+		t.Errorf("%d %s", code, body)
+	}
+	eventually(t, "the next rule", func() bool {
+		r, err := s.CheckRateLimit(t.Context(), user("u"))
+		return err == nil && r.Limit == 3
+	})
+	folder := files(t, "weir.yaml", free+"policy: {file: policy.yaml}\n", "policy.yaml", "version: 1\nrules: ["+leased+"]\n")
+	if _, err := Explain(t.Context(), load(t, folder), nil); err == nil || !strings.Contains(err.Error(), "rules[0].lease") {
+		t.Errorf("%v: want --check to say what a start would", err)
+	}
+}
+
 // TestIDsOfUsersMayBeAnything: also what a mux would take for a path that is not clean.
 func TestIDsOfUsersMayBeAnything(t *testing.T) {
 	s := run(t, load(t, files(t, "weir.yaml", free)), nil)

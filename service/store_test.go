@@ -45,6 +45,17 @@ func TestACutReplyIsChargedOnce(t *testing.T) {
 	}
 }
 
+// TestRulesMayAskForLeasesWhereThereAreSome.
+func TestRulesMayAskForLeasesWhereThereAreSome(t *testing.T) {
+	server := servertest.Start(t, servertest.Redis, nil)
+	folder := files(t, "weir.yaml", onServer(server.Addr(), "closed", "policy: {file: policy.yaml}\nlease: {}\n"),
+		"policy.yaml", "version: 1\nrules: [{id: user, key: [user], limit: 'gcra:300/1h', lease: true}]\n")
+	s := run(t, load(t, folder), nil)
+	if r, err := s.CheckRateLimit(t.Context(), user("u")); err != nil || !r.Allowed || r.Limit != 300 {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
 // TestReadinessFollowsTheFailureMode: a service that refuses everything is not ready, and
 // one that answers by itself is.
 func TestReadinessFollowsTheFailureMode(t *testing.T) {

@@ -65,7 +65,7 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	if t.stack, err = s.stores.open(own.Prefix); err != nil {
 		return nil, err
 	}
-	t.compile = &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes")}
+	t.compile = compileOptions(c)
 	documents, has := document.Of(t.stack.bare)
 	if !has {
 		documents = new(document.Memory).Document
@@ -84,7 +84,7 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	o := &engine.Options{
 		Policy: t.watcher.Policy(), Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout,
 		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.opts.Observer,
-		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: s.metrics},
+		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: s.metrics, Leases: t.stack.lease != nil},
 	}
 	if name != config.DefaultTenant {
 		o.Tenant = name
@@ -165,6 +165,12 @@ func (s *Service) report(name string) func(watch.Status) {
 		}
 		s.auditReload("policy.reload", name, st.Version, st.Err)
 	}
+}
+
+// compileOptions are those of all policies of the service. With leases it leases every limit
+// that can be leased, whether a rule asks for it or not.
+func compileOptions(c *config.Config) *policy.CompileOptions {
+	return &policy.CompileOptions{SecretKey: derived(c.Secret(), "attributes"), NoLeases: c.Lease == nil}
 }
 
 // derived makes a key for one use of a secret; nil where there is no secret.
