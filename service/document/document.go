@@ -30,7 +30,7 @@ type Document interface {
 
 var (
 	_ Document = (*script.Document)(nil)
-	_ Document = (*text)(nil)
+	_ Document = (*inMemory)(nil)
 )
 
 // Documents returns the document of a name: 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'.
@@ -53,7 +53,8 @@ func Of(s store.Store) (Documents, bool) {
 	return func(name string) (Document, error) { return on.Document(name) }, true
 }
 
-// Memory are documents of this process. The zero value has none yet.
+// Memory are documents of this process. The zero value has none yet. It keeps what was
+// written, and nothing of names that were only read.
 type Memory struct {
 	mu    sync.Mutex
 	texts map[string]*text
@@ -64,15 +65,7 @@ func (m *Memory) Document(name string) (Document, error) {
 	if !isName(name) {
 		return nil, &store.InputError{Op: -1, Field: "name", Value: fmt.Sprintf("%q", name), Allowed: "1 to 64 of a-z, A-Z, 0-9, '-', '_', '.'"}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.texts == nil {
-		m.texts = map[string]*text{}
-	}
-	if m.texts[name] == nil {
-		m.texts[name] = &text{changed: make(chan struct{})}
-	}
-	return m.texts[name], nil
+	return &inMemory{m, name}, nil
 }
 
 func isName(name string) bool {
@@ -84,34 +77,61 @@ func isName(name string) bool {
 	return len(name) >= 1 && len(name) <= 64
 }
 
-// text is a document in memory.
+// inMemory is a document of a Memory.
+type inMemory struct {
+	memory *Memory
+	name   string
+}
+
+// text is what a Memory keeps of a document that was written, or has readers who wait.
 type text struct {
-	mu       sync.Mutex
 	text     []byte
 	revision int64
 	changed  chan struct{} // closed with the next writing
 }
 
+// made returns the text of the document, and makes it where it is missing. The Memory is
+// locked.
+func (d *inMemory) made() *text {
+	m := d.memory
+	if m.texts == nil {
+		m.texts = map[string]*text{}
+	}
+	if m.texts[d.name] == nil {
+		m.texts[d.name] = &text{changed: make(chan struct{})}
+	}
+	return m.texts[d.name]
+}
+
 // Read implements Document.
-func (t *text) Read(ctx context.Context) ([]byte, int64, error) {
+func (d *inMemory) Read(ctx context.Context) ([]byte, int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	t := d.memory.texts[d.name]
+	if t == nil {
+		return nil, 0, nil
+	}
 	return bytes.Clone(t.text), t.revision, nil
 }
 
 // Write implements Document.
-func (t *text) Write(ctx context.Context, next []byte, revision int64) (int64, error) {
+func (d *inMemory) Write(ctx context.Context, next []byte, revision int64) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.revision != revision {
+	d.memory.mu.Lock()
+	defer d.memory.mu.Unlock()
+	now := int64(0)
+	if t := d.memory.texts[d.name]; t != nil {
+		now = t.revision
+	}
+	if now != revision {
 		return 0, fmt.Errorf("document: write: %w: it is no longer in revision %d", store.ErrContention, revision)
 	}
+	t := d.made()
 	t.text, t.revision = append([]byte{}, next...), revision+1
 	close(t.changed)
 	t.changed = make(chan struct{})
@@ -119,9 +139,9 @@ func (t *text) Write(ctx context.Context, next []byte, revision int64) (int64, e
 }
 
 // Update implements Document.
-func (t *text) Update(ctx context.Context, change func([]byte) ([]byte, error)) (int64, error) {
+func (d *inMemory) Update(ctx context.Context, change func([]byte) ([]byte, error)) (int64, error) {
 	for {
-		before, revision, err := t.Read(ctx)
+		before, revision, err := d.Read(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -129,7 +149,7 @@ func (t *text) Update(ctx context.Context, change func([]byte) ([]byte, error)) 
 		if err != nil {
 			return 0, err
 		}
-		written, err := t.Write(ctx, next, revision)
+		written, err := d.Write(ctx, next, revision)
 		if err == nil || ctx.Err() != nil {
 			return written, err
 		}
@@ -137,11 +157,11 @@ func (t *text) Update(ctx context.Context, change func([]byte) ([]byte, error)) 
 }
 
 // Notify implements Document.
-func (t *text) Notify(ctx context.Context, changed func()) error {
+func (d *inMemory) Notify(ctx context.Context, changed func()) error {
 	for {
-		t.mu.Lock()
-		next := t.changed
-		t.mu.Unlock()
+		d.memory.mu.Lock()
+		next := d.made().changed
+		d.memory.mu.Unlock()
 		changed()
 		select {
 		case <-ctx.Done():
