@@ -78,8 +78,8 @@ func (s *Service) restTenant(name string) (*rest.Tenant, error) {
 	}
 	t := s.tenants[name]
 	r := &rest.Tenant{Engine: e, Rules: t.rules, Users: t.users, Compile: t.compile}
-	if t.file != nil {
-		r.File, r.ManagedBy = t.file.policy, "the file "+t.file.name
+	if t.file != "" {
+		r.File, r.ManagedBy = t.watcher.File, "the file "+t.file
 	}
 	return r, nil
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/api/weirv1"
+	"github.com/weirgo/weir/policy/watch"
 	"github.com/weirgo/weir/service/audit"
+	"github.com/weirgo/weir/service/config"
 )
 
 func TestServesAndStops(t *testing.T) {
@@ -296,5 +299,50 @@ func TestAPortThatIsTakenIsAnError(t *testing.T) {
 	start := time.Now()
 	if other, err := New(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "listen.grpc") {
 		t.Errorf("%v, %v: want an error of listen.grpc (after %s)", other, err, time.Since(start))
+	}
+}
+
+// TestOnlyAReloadIsAudited: that changes are noticed no longer, or again, is none.
+func TestOnlyAReloadIsAudited(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"audit: {folder: audit}\n")), nil)
+	own := s.tenants[config.DefaultTenant]
+	s.stop()
+	if err := s.wait(t); err != nil { // nobody else reports
+		t.Fatal(err)
+	}
+	var err error
+	if s.audit, err = audit.Open(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer s.audit.Close()
+	report, now := s.report(own), own.watcher.Status()
+	lost := errors.New("connection refused")
+	for _, c := range []struct {
+		change func(*watch.Status)
+		result string // of the line; "" for none
+	}{
+		{func(st *watch.Status) { st.NotifyErr = lost }, ""},
+		{func(st *watch.Status) { st.Err = lost }, audit.Failed + lost.Error()},
+		{func(st *watch.Status) { st.Err = nil }, audit.Done},
+		{func(st *watch.Status) { st.NotifyErr = nil }, ""},
+		{func(st *watch.Status) { st.Version, st.Since = "2", time.Now() }, audit.Done},
+	} {
+		before, err := s.audit.Read(audit.Query{Tenant: config.DefaultTenant, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.change(&now)
+		report(now)
+		after, err := s.audit.Read(audit.Query{Tenant: config.DefaultTenant, Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, e := range after.Entries[len(before.Entries):] {
+			got += e.Result
+		}
+		if got != c.result {
+			t.Errorf("%+v: the audit has %q, want %q", now, got, c.result)
+		}
 	}
 }

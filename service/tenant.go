@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/policy"
@@ -28,8 +27,9 @@ type tenant struct {
 	onFailure policy.OnFailure
 	compile   *policy.CompileOptions
 	watcher   *watch.Watcher
+	reported  watch.Status // what report got last
 	rules     *rules.Rules // nil where the policy comes from a file
-	file      *fileSource  // nil where it does not
+	file      string       // its name; "" where it does not
 	users     *users.Users
 }
 
@@ -74,10 +74,11 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	if err != nil {
 		return nil, err
 	}
-	t.watcher, err = watch.New(ctx, source, &watch.Options{Interval: own.Policy.Refresh, Compile: t.compile, Report: s.report(name)})
+	t.watcher, err = watch.New(ctx, source, &watch.Options{Interval: own.Policy.Refresh, Compile: t.compile, Report: s.report(t)})
 	if err != nil {
 		return nil, err
 	}
+	t.reported = t.watcher.Status()
 	t.users = users.New(documents, nil)
 	lookup := t.users.Lookup()
 	lookup.Entries = mostUsers
@@ -107,8 +108,8 @@ const (
 // may change.
 func (s *Service) source(ctx context.Context, t *tenant, p config.Policy, documents document.Documents) (watch.Source, error) {
 	if p.File != "" {
-		t.file = &fileSource{Source: watch.File(p.File), name: p.File, compile: t.compile}
-		return t.file, nil
+		t.file = p.File
+		return watch.File(p.File), nil
 	}
 	doc, err := documents(cmp.Or(p.Key, policyDocument))
 	if err != nil {
@@ -118,53 +119,35 @@ func (s *Service) source(ctx context.Context, t *tenant, p config.Policy, docume
 	return doc, err
 }
 
-// fileSource is a file that remembers the last policy that was read from it.
-type fileSource struct {
-	watch.Source
-	name    string
-	compile *policy.CompileOptions
-
-	mu   sync.Mutex
-	last *policy.File
-}
-
-// Read implements watch.Source.
-func (f *fileSource) Read(ctx context.Context) ([]byte, int64, error) {
-	text, revision, err := f.Source.Read(ctx)
-	if err != nil {
-		return text, revision, err
-	}
-	if file, err := policy.Parse(text, f.compile); err == nil { // what is wrong, the watcher says
-		f.mu.Lock()
-		f.last = file
-		f.mu.Unlock()
-	}
-	return text, revision, nil
-}
-
-// policy is the last good version.
-func (f *fileSource) policy() *policy.File {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.last
-}
-
-// report logs and audits what happens to the policy of a tenant.
-func (s *Service) report(name string) func(watch.Status) {
+// report logs and audits what happens to the policy of a tenant. Whether changes are noticed
+// is logged, and is no reload.
+func (s *Service) report(t *tenant) func(watch.Status) {
 	return func(st watch.Status) {
-		log := s.log.With(slog.String("tenant", name), slog.String("version", st.Version))
-		switch {
-		case st.Err != nil:
-			s.metrics.ObserveReload(st.Err)
-			log.Error("the policy was not replaced", "error", st.Err)
-		case st.NotifyErr != nil:
+		before := t.reported
+		t.reported = st
+		log := s.log.With(slog.String("tenant", t.name), slog.String("version", st.Version))
+		if st.NotifyErr != nil && !sameError(before.NotifyErr, st.NotifyErr) {
 			log.Warn("changes of the policy are seen late", "error", st.NotifyErr)
-		default:
-			s.metrics.ObserveReload(nil)
+		}
+		if before.Version == st.Version && before.Revision == st.Revision && before.Since.Equal(st.Since) && sameError(before.Err, st.Err) {
+			return
+		}
+		s.metrics.ObserveReload(st.Err)
+		if st.Err != nil {
+			log.Error("the policy was not replaced", "error", st.Err)
+		} else {
 			log.Info("policy", "revision", st.Revision)
 		}
-		s.auditReload("policy.reload", name, st.Version, st.Err)
+		s.auditReload("policy.reload", t.name, st.Version, st.Err)
 	}
+}
+
+// sameError reports whether two errors say the same.
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Error() == b.Error()
 }
 
 // compileOptions are those of all policies of the service. With leases it leases every limit
