@@ -20,6 +20,15 @@ func (s *Service) Reload(c *config.Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	err := s.reload(c)
+	s.reloaded(err)
+	return err
+}
+
+// ReloadFailed is a Reload that failed for want of a configuration, such as where the file is
+// not valid: it is logged, counted and audited alike. err says why, and must not be nil.
+func (s *Service) ReloadFailed(err error) { s.reloaded(err) }
+
+func (s *Service) reloaded(err error) {
 	s.metrics.ObserveReload(err)
 	if err != nil {
 		s.log.Error("the configuration was not replaced", "error", err)
@@ -27,7 +36,6 @@ func (s *Service) Reload(c *config.Config) error {
 		s.log.Info("configuration replaced")
 	}
 	s.auditReload("reload", "", "", err)
-	return err
 }
 
 func (s *Service) reload(c *config.Config) error {
@@ -66,11 +74,16 @@ func needRestart(before, after *config.Config) (changed []string) {
 		}
 		changed = append(changed, name)
 	}
-	if string(before.Secret()) != string(after.Secret()) {
-		changed = append(changed, "secret_file")
-	}
-	if before.Secrets().Password != after.Secrets().Password {
-		changed = append(changed, "store.password_file")
+	was, is := before.Secrets(), after.Secrets()
+	for _, of := range []struct{ path, before, after string }{
+		{"secret_file", string(before.Secret()), string(after.Secret())},
+		{"store.password_file", was.Password, is.Password},
+		{"store.sentinel_password_file", was.SentinelPassword, is.SentinelPassword},
+		{"store.ca_file", string(was.CA), string(is.CA)},
+	} {
+		if of.before != of.after {
+			changed = append(changed, of.path)
+		}
 	}
 	if (before.Auth == nil) != (after.Auth == nil) {
 		changed = append(changed, "auth")

@@ -2,9 +2,13 @@ package service
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -248,6 +252,47 @@ func TestReloadTakesLimitsAndCallers(t *testing.T) {
 		if r, err := s.Allow(withToken(t.Context(), "c"), &weirv1.AllowRequest{LimitName: "api", Key: "k"}); err != nil || r.Limit != 4 {
 			t.Errorf("after a bad reload (%s): %v, %v: want the limit from before", c.name, r, err)
 		}
+	}
+}
+
+// TestSecretsNeedARestart: what a file holds counts, and not its name alone.
+func TestSecretsNeedARestart(t *testing.T) {
+	signed := httptest.NewTLSServer(nil)
+	signed.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed.Certificate().Raw})
+	text := free + "store: {url: 'rediss-sentinel://127.0.0.1:1/m', password_file: p, sentinel_password_file: s, ca_file: ca}\non_failure: open\nsecret_file: k\n"
+	folder := files(t, "weir.yaml", text, "p", "one", "s", "one", "ca", string(certificate), "k", "0123456789abcdef")
+	before := load(t, folder)
+	if changed := needRestart(before, load(t, folder)); len(changed) > 0 {
+		t.Errorf("%q changed where nothing did", changed)
+	}
+	for _, c := range [][3]string{
+		{"p", "two", "store.password_file"}, {"s", "two", "store.sentinel_password_file"},
+		{"ca", string(certificate) + string(certificate), "store.ca_file"}, {"k", "0123456789abcdeg", "secret_file"},
+	} {
+		old, err := os.ReadFile(folder + "/" + c[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace(t, folder+"/"+c[0], c[1])
+		if changed := needRestart(before, load(t, folder)); !slices.Equal(changed, []string{c[2]}) {
+			t.Errorf("%s: %q changed, want %s", c[0], changed, c[2])
+		}
+		replace(t, folder+"/"+c[0], string(old))
+	}
+}
+
+// TestAReloadWithoutAConfigurationIsCounted: the alert and the audit know of it.
+func TestAReloadWithoutAConfigurationIsCounted(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free+"audit: {folder: audit}\n")), nil)
+	_, err := config.Load(config.Source{File: files(t, "weir.yaml", "version: 9") + "/weir.yaml"})
+	s.ReloadFailed(err)
+	if n := s.metric(t, failedReloads, ""); n != "1" {
+		t.Errorf("%q reloads have failed, want 1", n)
+	}
+	page, err := s.audit.Read(audit.Query{Limit: 10})
+	if err != nil || len(page.Entries) != 1 || page.Entries[0].Action != "reload" || !strings.HasPrefix(page.Entries[0].Result, audit.Failed) {
+		t.Errorf("%+v, %v: want a line of the reload", page.Entries, err)
 	}
 }
 

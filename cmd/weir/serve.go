@@ -138,7 +138,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 			}
 			next, _, err := c.load()
 			if err != nil {
-				log.Error("the configuration was not replaced", "error", err)
+				served.ReloadFailed(err)
 				continue
 			}
 			served.Reload(next) // says itself what is wrong
