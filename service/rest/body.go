@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -69,8 +70,9 @@ func object(text []byte, known ...string) (*fields, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, malformed("the body is not valid JSON")
 		}
-		if _, twice := f.values[name]; twice {
-			return nil, malformed("a field is given twice", problem.Field{Pointer: pointer(name), Detail: "must be given once"})
+		path := repeated(value)
+		if _, twice := f.values[name]; twice || path != nil {
+			return nil, malformed("a field is given twice", problem.Field{Pointer: pointer(append([]string{name}, path...)...), Detail: "must be given once"})
 		}
 		if len(known) > 0 && !slices.Contains(known, name) {
 			return nil, malformed("a field is not known", problem.Field{Pointer: pointer(name), Detail: "must be one of " + strings.Join(known, ", ")})
@@ -84,6 +86,43 @@ func object(text []byte, known ...string) (*fields, error) {
 		return nil, malformed("something follows the JSON object")
 	}
 	return f, nil
+}
+
+// repeated returns the path of a field that an object within valid JSON has twice, as deep as
+// it may be; nil where there is none.
+func repeated(value json.RawMessage) (path []string) {
+	if value[0] != '{' && value[0] != '[' {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber() // a number that no float64 holds is no error
+	return repeatedIn(d)
+}
+
+func repeatedIn(d *json.Decoder) (path []string) {
+	opened, err := d.Token()
+	if err != nil || opened != json.Delim('{') && opened != json.Delim('[') {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i := 0; d.More(); i++ {
+		name := strconv.Itoa(i)
+		if opened == json.Delim('{') {
+			token, err := d.Token()
+			if err != nil {
+				return nil
+			}
+			if name = token.(string); seen[name] { // within an object the decoder gives names
+				return []string{name}
+			}
+			seen[name] = true
+		}
+		if below := repeatedIn(d); below != nil {
+			return append([]string{name}, below...)
+		}
+	}
+	_, _ = d.Token() // the end of what was opened
+	return nil
 }
 
 // get reads a field into a value, and reports whether it is there. null is as if absent.

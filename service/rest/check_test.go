@@ -82,6 +82,8 @@ func TestWrongChecks(t *testing.T) {
 		"field in capitals":  {strings.Replace(me, "identifier", "Identifier", 1), 400, "malformed", []string{"/Identifier"}},
 		"escaped name":       {with(`"a~/b":1`), 400, "malformed", []string{"/a~0~1b"}},
 		"twice":              {with(`"identifier":"you"`), 400, "malformed", []string{"/identifier"}},
+		"twice within":       {with(`"attributes":{"ip":"192.0.2.1","ip":"192.0.2.2"}`), 400, "malformed", []string{"/attributes/ip"}},
+		"twice deep within":  {with(`"attributes":[1e999,{"a":[{"b":1,"b":2}]}]`), 400, "malformed", []string{"/attributes/1/a/0/b"}},
 		"nothing":            {`{}`, 422, "invalid", []string{"/identifier", "/dimension", "/endpoint"}},
 		"null":               {`{"identifier":null,"dimension":"USER","endpoint":"/"}`, 422, "invalid", []string{"/identifier"}},
 		"other types":        {`{"identifier":1,"dimension":[],"endpoint":{}}`, 422, "invalid", []string{"/identifier", "/dimension", "/endpoint"}},

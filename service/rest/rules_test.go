@@ -59,7 +59,7 @@ func TestWrongRules(t *testing.T) {
 		"no object":     {`1`, 400, "malformed", nil},
 		"unknown field": {`{"id":"n","limit":"gcra:1/1s","burst":1}`, 400, "malformed", []string{"/burst"}},
 		"below":         {`{"id":"n","limit":"gcra:1/1s","match":{"paths":[]}}`, 400, "malformed", []string{"/match/paths"}},
-		"twice below":   {`{"id":"n","limit":"gcra:1/1s","match":{"endpoints":["/a"],"endpoints":["/b"]}}`, 400, "malformed", nil},
+		"twice below":   {`{"id":"n","limit":"gcra:1/1s","match":{"endpoints":["/a"],"endpoints":["/b"]}}`, 400, "malformed", []string{"/match/endpoints"}},
 		"no id":         {`{"limit":"gcra:1/1s"}`, 422, "invalid", []string{"/id"}},
 		"no text":       {`{"id":1,"limit":"gcra:1/1s"}`, 422, "invalid", []string{"/id"}},
 		"id":            {`{"id":"a b","limit":"gcra:1/1s"}`, 422, "invalid", []string{"/id"}},

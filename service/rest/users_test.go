@@ -104,6 +104,7 @@ func TestWrongTiersAndOverrides(t *testing.T) {
 		"tier/unknown":          {"PUT", "tier", `{"tier":"gold"}`, 422, "invalid", []string{"/tier"}},
 		"tier/missing":          {"PUT", "tier", `{}`, 422, "invalid", []string{"/tier"}},
 		"tier/field":            {"PUT", "tier", `{"tier":"paid","limits":{}}`, 400, "malformed", []string{"/limits"}},
+		"tier/twice":            {"PUT", "tier", `{"tier":"paid","custom_limits":{"api":0,"api":"unlimited"}}`, 400, "malformed", []string{"/custom_limits/api"}},
 		"tier/limits":           {"PUT", "tier", `{"tier":"paid","custom_limits":{"api":"gcra","no":"gcra:1/1s","login":1}}`, 422, "invalid", []string{"/custom_limits"}},
 		"tier/specs":            {"PUT", "tier", `{"tier":"paid","custom_limits":{"api":"gcra:1","no":"gcra:1/1s"}}`, 422, "invalid", []string{"/custom_limits/api", "/custom_limits/no"}},
 		"tier/algorithm":        {"PUT", "tier", `{"tier":"free","custom_limits":{"api":"sliding-log:1/1s"}}`, 422, "invalid", []string{"/custom_limits/api"}},
