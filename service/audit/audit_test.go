@@ -259,6 +259,17 @@ func TestUsersAreHashed(t *testing.T) {
 	if again := open(t, folder, at(noon)).UserTarget("a", "alice"); again != one {
 		t.Errorf("after a restart the hash is %s, before %s", again, one)
 	}
+	// What a crash has left of a key is none.
+	if err := os.Rename(filepath.Join(folder, keyFile), filepath.Join(folder, keyFile+".new")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(folder, keyFile+".new"), 7); err != nil {
+		t.Fatal(err)
+	}
+	made := open(t, folder, at(noon)).UserTarget("a", "alice")
+	if again := open(t, folder, at(noon)).UserTarget("a", "alice"); made == one || again != made {
+		t.Errorf("a new key hashes to %s and %s, the old one to %s", made, again, one)
+	}
 	shared := &Options{HashKey: []byte("0123456789abcdef"), Clock: at(noon)}
 	x, _ := Open(t.TempDir(), shared)
 	y, _ := Open(t.TempDir(), shared)

@@ -128,12 +128,17 @@ func ownKey(name string) ([]byte, error) {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	// Under another name first: a full disk and a crash leave no part of a key, with which
+	// nothing would start again.
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	_, err = f.WriteString(hex.EncodeToString(key) + "\n")
-	return key, errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, err
+	}
+	return key, os.Rename(name+".new", name)
 }
 
 // UserTarget returns the Target of a user of a tenant: "user:" and 32 hex digits of a hash
