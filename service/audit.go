@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -73,18 +74,21 @@ func (s *Service) auditUnary(ctx context.Context, message any, info *grpc.UnaryS
 	}
 	caller, _ := auth.CallerOf(ctx)
 	e := audit.Entry{
-		Actor: caller.Name, Role: string(caller.Role), Tenant: caller.Tenant, Action: "reset", RequestID: weir.NewID(),
-		Target: "limit:" + m.GetLimit().GetLimitName(),
+		Actor: caller.Name, Role: string(caller.Role), Tenant: caller.Tenant, Action: "reset", RequestID: weir.NewID(), Target: "limit:",
 	}
 	if p, has := peer.FromContext(ctx); has && p.Addr != nil {
 		e.Remote = p.Addr.String()
 	}
-	if subject := m.GetSubject(); subject != nil {
-		e.Target = s.audit.UserTarget(caller.Tenant, subject.GetIdentifier())
-	}
 	version := ""
 	if engine, err := s.Engine(caller.Tenant); err == nil {
 		version = engine.PolicyVersion()
+		name := m.GetLimit().GetLimitName()
+		if slices.ContainsFunc(engine.Limits(), func(l weir.Limit) bool { return l.Name == name }) {
+			e.Target += name // one that there is not may be anything, also a key
+		}
+	}
+	if subject := m.GetSubject(); subject != nil {
+		e.Target = s.audit.UserTarget(caller.Tenant, subject.GetIdentifier())
 	}
 	e.PolicyVersion = version
 	change, err := s.audit.Begin(e)
@@ -97,6 +101,10 @@ func (s *Service) auditUnary(ctx context.Context, message any, info *grpc.UnaryS
 	if r, is := response.(*weirv1.ResetResponse); is && failed == nil {
 		after, err = json.Marshal(map[string][]string{"rules": r.GetRuleIds()})
 	}
-	s.auditFailed(errors.Join(err, change.End(nil, after, version, failed)))
+	result := failed
+	if failed != nil {
+		result = errors.New(status.Code(failed).String()) // its text may have what a caller has sent
+	}
+	s.auditFailed(errors.Join(err, change.End(nil, after, version, result)))
 	return response, failed
 }

@@ -31,6 +31,9 @@ import (
 // maxMessage bounds a message of gRPC; REST bounds its bodies the same way.
 const maxMessage = 64 << 10
 
+// maxHeader bounds the headers of a request, and the metadata.
+const maxHeader = 32 << 10
+
 // ownMethods are what the methods of weir.v1.RateLimiter and of health do.
 var ownMethods = auth.Methods{
 	weirv1.RateLimiter_CheckRateLimit_FullMethodName:    auth.Check,
@@ -101,6 +104,7 @@ func (s *Service) newServers(c *config.Config) error {
 	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.Unary(methods), s.auditUnary),
 		grpc.ChainStreamInterceptor(s.guard.Stream(methods)),
@@ -141,7 +145,7 @@ func past(mux *http.ServeMux, rest http.Handler) http.Handler {
 func (s *Service) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -212,6 +212,29 @@ func TestResetsAreAudited(t *testing.T) {
 	if e.Actor != "w" || e.Action != "reset" || e.Target != s.audit.UserTarget("acme", "somebody") || !strings.Contains(string(e.After), "user") || e.PolicyVersion == "" {
 		t.Errorf("%+v", e)
 	}
+	// What is not valid is refused, and not repeated.
+	for _, wrong := range []*weirv1.ResetRequest{
+		{Target: &weirv1.ResetRequest_Limit{Limit: &weirv1.LimitKey{LimitName: "marked-4711", Key: "k"}}},
+		{Target: &weirv1.ResetRequest_Subject{Subject: &weirv1.Subject{Identifier: "u", Attributes: map[string]string{"marked-4711": strings.Repeat("x", 2000)}}}},
+		{},
+	} {
+		if _, err := s.ResetLimit(withToken(t.Context(), "w"), wrong); err == nil {
+			t.Errorf("%v is reset", wrong)
+		}
+	}
+	named := &weirv1.ResetRequest{Target: &weirv1.ResetRequest_Limit{Limit: &weirv1.LimitKey{LimitName: "api", Key: "k"}}}
+	if _, err := s.Reset(withToken(t.Context(), "w"), named); err != nil {
+		t.Error(err)
+	}
+	page, err = s.audit.Read(audit.Query{Tenant: "acme", Limit: 20})
+	if err != nil || len(page.Entries) != 10 || page.Entries[9].Target != "limit:api" || page.Entries[3].Result != audit.Failed+"NotFound" {
+		t.Errorf("%+v, %v: want ten lines", page.Entries, err)
+	}
+	for _, e := range page.Entries {
+		if strings.Contains(fmt.Sprintf("%+v", e), "4711") {
+			t.Errorf("what was sent is in the audit: %+v", e)
+		}
+	}
 	s.audit.Close()
 	if _, err := s.ResetLimit(withToken(t.Context(), "w"), reset); status.Code(err) != codes.Unavailable {
 		t.Errorf("a reset that cannot be written down: %v: want UNAVAILABLE", err)
@@ -302,6 +325,10 @@ func TestMessagesAreBounded(t *testing.T) {
 	m.Endpoint = "/" + strings.Repeat("x", maxMessage)
 	if _, err := s.CheckRateLimit(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("%v: want a message above 64 KiB to be refused", err)
+	}
+	large := metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", maxHeader))
+	if _, err := s.CheckRateLimit(large, user("u")); err == nil {
+		t.Error("metadata above 32 KiB is accepted")
 	}
 }
 
