@@ -113,7 +113,7 @@ func (s *Service) newServers(c *config.Config) error {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
 	}
 	s.grpc = grpc.NewServer(options...)
-	own, err := rpc.New(s.find, &rpc.Options{Skew: s.metrics.ObserveClockSkew})
+	own, err := rpc.New(s.find, &rpc.Options{Skew: s.metrics.ObserveClockSkew, Logger: s.log})
 	if err != nil {
 		return err
 	}

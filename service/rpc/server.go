@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -22,6 +23,8 @@ type Options struct {
 	// a timestamp; the time that the message took makes it smaller. It is called concurrently
 	// and must not wait. nil is not called.
 	Skew func(skew time.Duration)
+	// Logger gets errors that are no answer: never a key. nil is slog.Default.
+	Logger *slog.Logger
 }
 
 // Find returns the engine of the tenant that calls, and the name of the caller, of which
@@ -34,6 +37,7 @@ type Server struct {
 	find Find
 	skew func(time.Duration)
 	now  func() time.Time
+	log  *slog.Logger
 }
 
 var _ weirv1.RateLimiterServer = (*Server)(nil)
@@ -44,8 +48,14 @@ func New(find Find, opts *Options) (*Server, error) {
 		return nil, errors.New("rpc: find is nil: must be a function that returns an engine")
 	}
 	s := &Server{find: find, skew: func(time.Duration) {}, now: time.Now}
-	if opts != nil && opts.Skew != nil {
+	if opts == nil {
+		opts = &Options{}
+	}
+	if opts.Skew != nil {
 		s.skew = opts.Skew
+	}
+	if s.log = opts.Logger; s.log == nil {
+		s.log = slog.Default()
 	}
 	return s, nil
 }
@@ -78,18 +88,18 @@ func once(ctx context.Context, caller, method, message string) (*engine.Once, er
 func (s *Server) CheckRateLimit(ctx context.Context, m *weirv1.CheckRequest) (*weirv1.CheckResponse, error) {
 	e, caller, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	key, err := once(ctx, caller, "CheckRateLimit", m.GetIdempotencyKey())
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	s.observe(m.GetTimestamp())
 	a, err := e.Check(ctx, engine.Request{
 		Subject: subjectOf(m), Cost: m.Cost, Once: key,
 	})
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return checkResponse(a), nil
 }
@@ -108,11 +118,11 @@ func (s *Server) observe(micros int64) {
 func (s *Server) GetRemainingQuota(ctx context.Context, m *weirv1.QuotaRequest) (*weirv1.QuotaResponse, error) {
 	e, _, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	a, err := e.Quota(ctx, subjectOf(m))
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return quotaResponse(a), nil
 }
@@ -126,7 +136,7 @@ func (s *Server) ResetLimit(ctx context.Context, m *weirv1.ResetRequest) (*weirv
 func (s *Server) Reset(ctx context.Context, m *weirv1.ResetRequest) (*weirv1.ResetResponse, error) {
 	e, _, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	response := &weirv1.ResetResponse{}
 	switch target := m.GetTarget().(type) {
@@ -138,7 +148,7 @@ func (s *Server) Reset(ctx context.Context, m *weirv1.ResetRequest) (*weirv1.Res
 		err = &engine.Error{Code: engine.Invalid, Fields: []engine.FieldError{{Path: "target", Problem: "missing", Allowed: "limit or subject"}}}
 	}
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return response, nil
 }
@@ -156,15 +166,15 @@ func (s *Server) AllowN(ctx context.Context, m *weirv1.AllowNRequest) (*weirv1.A
 func (s *Server) allow(ctx context.Context, method, limit, key string, n int64) (*weirv1.AllowResponse, error) {
 	e, caller, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	named, err := once(ctx, caller, method, "")
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	a, err := e.AllowN(ctx, limit, key, n, named)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return allowResponse(a), nil
 }
@@ -173,15 +183,15 @@ func (s *Server) allow(ctx context.Context, method, limit, key string, n int64) 
 func (s *Server) Reserve(ctx context.Context, m *weirv1.ReserveRequest) (*weirv1.ReserveResponse, error) {
 	e, caller, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	named, err := once(ctx, caller, "Reserve", "")
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	r, err := e.Reserve(ctx, m.GetLimitName(), m.GetKey(), m.GetN(), named)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return &weirv1.ReserveResponse{Reservation: r.Token, Decision: allowResponse(r.LimitAnswer)}, nil
 }
@@ -190,11 +200,11 @@ func (s *Server) Reserve(ctx context.Context, m *weirv1.ReserveRequest) (*weirv1
 func (s *Server) Settle(ctx context.Context, m *weirv1.SettleRequest) (*weirv1.SettleResponse, error) {
 	e, _, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	settled, err := e.Settle(ctx, m.GetReservation(), m.GetActual())
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	response := &weirv1.SettleResponse{Charged: settled.Charged, Clamped: settled.Clamped, Degraded: settled.Degraded}
 	if settled.Limit != nil {
@@ -207,10 +217,10 @@ func (s *Server) Settle(ctx context.Context, m *weirv1.SettleRequest) (*weirv1.S
 func (s *Server) Cancel(ctx context.Context, m *weirv1.CancelRequest) (*weirv1.CancelResponse, error) {
 	e, _, err := s.find(ctx)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	if err := e.Cancel(ctx, m.GetReservation()); err != nil {
-		return nil, statusOf(err)
+		return nil, s.statusOf(ctx, err)
 	}
 	return &weirv1.CancelResponse{}, nil
 }

@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -37,6 +39,7 @@ type bench struct {
 	weirv1.RateLimiterClient
 	clock *clock.Mock
 	skews chan time.Duration
+	log   bytes.Buffer // read when no call is running
 }
 
 func newBench(t *testing.T) *bench {
@@ -61,7 +64,7 @@ func newBench(t *testing.T) *bench {
 		}
 		return e, callers[0], nil
 	}
-	service := weir.Must(New(find, &Options{Skew: func(d time.Duration) { b.skews <- d }}))
+	service := weir.Must(New(find, &Options{Skew: func(d time.Duration) { b.skews <- d }, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}))
 	service.now = b.clock.Now
 	server := grpc.NewServer()
 	service.Register(server)
@@ -218,7 +221,11 @@ func TestErrorsHaveTheirStatus(t *testing.T) {
 			"allow":  func() error { _, err := b.Allow(ctx, &weirv1.AllowRequest{}); return err },
 			"settle": func() error { _, err := b.Settle(ctx, &weirv1.SettleRequest{}); return err },
 		} {
+			b.log.Reset()
 			s := status.Convert(call())
+			if logged := strings.Contains(b.log.String(), "method=/weir.v1.RateLimiter/"); logged != (code == engine.Internal) {
+				t.Errorf("%s: %s: the log has %q", name, code, b.log.String())
+			}
 			if s.Code() != want || s.Message() != "for the test" {
 				t.Errorf("%s: %s: %v, want %v", name, code, s, want)
 			}

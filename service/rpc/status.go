@@ -1,7 +1,10 @@
 package rpc
 
 import (
+	"context"
+
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
@@ -23,6 +26,15 @@ var codeOf = map[engine.Code]codes.Code{
 	engine.Conflict:         codes.FailedPrecondition,
 	engine.Canceled:         codes.Canceled,
 	engine.DeadlineExceeded: codes.DeadlineExceeded,
+}
+
+// statusOf is an error as gRPC has it. What no answer says is logged.
+func (s *Server) statusOf(ctx context.Context, err error) error {
+	if e := engine.As(err); e.Code == engine.Internal {
+		method, _ := grpc.Method(ctx)
+		s.log.ErrorContext(ctx, "a request has failed", "method", method, "error", err)
+	}
+	return statusOf(err)
 }
 
 // statusOf is an error as gRPC has it. The cause stays here.
