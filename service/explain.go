@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 	line("store", "%s", storeWords(c))
 	if !c.URL().InMemory() {
 		line("on_failure", "%s", failureWords(c))
+	}
+	if err := tryStack(c); err != nil {
+		return "", err
 	}
 	for _, part := range []struct {
 		name string
@@ -75,6 +79,13 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 	}
 	line("shutdown", "drains for %s, then at most %s", c.Shutdown.Drain, c.Shutdown.Timeout)
 	return b.String(), nil
+}
+
+// tryStack makes what stands around the store of a tenant, over one in memory.
+func tryStack(c *config.Config) error {
+	tried := &stores{config: c, log: slog.New(slog.DiscardHandler)}
+	_, err := tried.open("")
+	return errors.Join(err, tried.close())
 }
 
 func storeWords(c *config.Config) string {

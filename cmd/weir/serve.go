@@ -98,11 +98,11 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	text, err := service.Explain(ctx, loaded, &service.Options{Policy: example})
+	if err != nil {
+		return inputError{err} // it asks for nothing but files
+	}
 	if c.Check {
-		text, err := service.Explain(ctx, loaded, &service.Options{Policy: example})
-		if err != nil {
-			return fileError(err)
-		}
 		_, err = fmt.Fprint(s.out, text)
 		return err
 	}

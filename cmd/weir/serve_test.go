@@ -27,6 +27,13 @@ func TestServeChecksItsConfiguration(t *testing.T) {
 	write("policy.yaml", "version: 1\nrules: [{id: user, key: [user], limit: 'gcra:10/1h'}]\n")
 	wrong := write("wrong.yaml", "version: 1\nstroe: {}\n")
 	badPolicy := write("bad-policy.yaml", "version: 1\npolicy: {file: wrong.yaml}\n")
+	write("not-a-table.yaml", "version: 1\ncallers: [{name: x}]\n")
+	const onServer = "version: 1\nstore: {url: 'redis://127.0.0.1:1'}\non_failure: open\n"
+	badCallers := write("bad-callers.yaml", "version: 1\nauth: {file: not-a-table.yaml}\n")
+	badTLS := write("bad-tls.yaml", "version: 1\ntls: {cert_file: policy.yaml, key_file: policy.yaml}\n")
+	badRLS := write("bad-rls.yaml", "version: 1\nrls: {files: [wrong.yaml]}\n")
+	badBreaker := write("bad-breaker.yaml", onServer+"breaker: {failure_percent: 200}\n")
+	badLease := write("bad-lease.yaml", onServer+"lease: {units: -3}\n")
 	for _, c := range []struct {
 		name      string
 		args      []string
@@ -40,6 +47,11 @@ func TestServeChecksItsConfiguration(t *testing.T) {
 		{"a wrong file", []string{"--config", wrong}, exitUsage, "", "line 2, column 1: stroe: unknown field"},
 		{"no file", []string{"--config", filepath.Join(folder, "none.yaml")}, exitUsage, "", "no such file"},
 		{"a wrong policy", []string{"--config", badPolicy}, exitUsage, "", "stroe"},
+		{"wrong callers", []string{"--config", badCallers}, exitUsage, "", "callers[0].role"},
+		{"a wrong certificate", []string{"--config", badTLS}, exitUsage, "", "tls"},
+		{"wrong files of rls", []string{"--config", badRLS}, exitUsage, "", "rls"},
+		{"a wrong breaker", []string{"--config", badBreaker}, exitUsage, "", "FailurePercent"},
+		{"a wrong lease", []string{"--config", badLease}, exitUsage, "", "Units"},
 		{"no policy", []string{"--policy", filepath.Join(folder, "none.yaml")}, exitUsage, "", "no such file"},
 		{"a server without on_failure", []string{"--store", "redis://127.0.0.1"}, exitUsage, "", "on_failure: missing"},
 		{"beyond loopback", []string{"--http", "0.0.0.0:80"}, exitUsage, "", "beyond loopback without auth"},
@@ -51,6 +63,12 @@ func TestServeChecksItsConfiguration(t *testing.T) {
 		got := start(append([]string{"serve", "--check"}, c.args...)...)
 		if got.status != c.status || !strings.Contains(got.out, c.out) || !strings.Contains(got.err, c.errs) {
 			t.Errorf("%s: status %d\n%s%swant %d with %q and %q", c.name, got.status, got.out, got.err, c.status, c.out, c.errs)
+		}
+	}
+	// A start finds the same, before it connects with anything.
+	for _, config := range []string{badCallers, badTLS, badRLS, badBreaker, badLease, badPolicy} {
+		if got := start("serve", "--config", config); got.status != exitUsage {
+			t.Errorf("%s: %+v: want status %d", config, got, exitUsage)
 		}
 	}
 	t.Setenv("WEIR_SHUTDOWN_DRAIN", "9s")
