@@ -1,10 +1,15 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/service/document"
+	"github.com/weirgo/weir/service/rules"
+	"github.com/weirgo/weir/store"
 )
 
 type auditPage struct {
@@ -97,6 +102,36 @@ func TestWithoutAnAuditNothingIsChanged(t *testing.T) {
 	if a := s.call("check-a", "POST", "/api/v1/check", me).is(200); a.field("limit") != 9.0 {
 		t.Errorf("the user has changed: %s", a.body)
 	}
+}
+
+// deaf is a document whose server makes every change and answers none.
+type deaf struct{ document.Document }
+
+func (d deaf) Update(ctx context.Context, change func([]byte) ([]byte, error)) (int64, error) {
+	if _, err := d.Document.Update(ctx, change); err != nil {
+		return 0, err
+	}
+	return 0, store.ErrOutcomeUnknown
+}
+
+// TestAChangeOfWhichNobodyKnowsIsNoFailure: the caller and the audit are told that it may
+// have been made.
+func TestAChangeOfWhichNobodyKnowsIsNoFailure(t *testing.T) {
+	s := newServer(t, setup{})
+	doc, err := new(document.Memory).Document("policy")
+	s.must(err)
+	s.tenants["a"].Rules, err = rules.Open(t.Context(), deaf{doc}, nil)
+	s.must(err)
+	a := s.call("write-a", "POST", "/api/v1/rules", `{"id":"n","limit":"gcra:1/1s"}`).is(503).has("unavailable")
+	if !strings.Contains(string(a.body), "may have been made") || a.header.Get("Retry-After") == "" {
+		t.Errorf("%s", a.body)
+	}
+	var page auditPage
+	s.call("read-a", "GET", "/api/v1/audit", "").is(200).read(&page)
+	if n := len(page.Entries); n != 2 || !strings.HasSuffix(page.Entries[1].Result, "may have been made") {
+		t.Errorf("%+v", page.Entries)
+	}
+	s.call("read-a", "GET", "/api/v1/rules/n", "").is(200) // it was
 }
 
 func TestAServiceWithoutAnAuditChanges(t *testing.T) {

@@ -66,6 +66,8 @@ func (c *call) problemOf(err error) *problem.Problem {
 		return problem.New(problem.Conflict, "the user has "+strconv.Itoa(users.MaxOverrides)+" overrides, which is the most")
 	case errors.As(err, &input):
 		return problem.New(problem.Invalid, "the policy would be too large: "+input.Allowed+" are allowed")
+	case errors.Is(err, store.ErrOutcomeUnknown):
+		return unavailable("the store did not answer in time; a change may have been made")
 	case weir.IsFailure(err), errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the store is unavailable")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weirgo/weir/service/audit"
 	"github.com/weirgo/weir/service/problem"
 	"github.com/weirgo/weir/service/rules"
+	"github.com/weirgo/weir/store"
 )
 
 // mostName bounds the name of a rule, in characters.
@@ -250,6 +251,9 @@ func (c *call) change(action, target string, do func() (before, after any, versi
 	result := failed
 	if failed != nil {
 		result = errors.New(c.problemOf(failed).Kind.Anchor) // its text may have what a caller has sent
+		if errors.Is(failed, store.ErrOutcomeUnknown) {
+			result = errors.New("unavailable, and it may have been made")
+		}
 	}
 	first, err := changed(before)
 	last, lastErr := changed(after)
