@@ -115,6 +115,9 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 		handler = slog.NewJSONHandler(s.err, options)
 	}
 	log := slog.New(handler)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // one that comes during the start ends nothing
+	defer signal.Stop(hangup)
 	served, err := service.New(ctx, loaded, &service.Options{Logger: log, Policy: example})
 	if err != nil {
 		return fileError(err)
@@ -124,9 +127,6 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) error {
 		log.Info("no configuration: states are in memory, and the policy is an example", "try",
 			`curl -d '{"identifier":"me","dimension":"USER","endpoint":"/"}' http://`+http.String()+`/api/v1/check`)
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	done := make(chan struct{})
 	defer close(done)
 	go func() {
