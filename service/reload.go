@@ -12,7 +12,7 @@ import (
 // reloadable are the fields that Reload takes over; of tenants it is their limits.
 var reloadable = []string{"limits", "auth", "tenants", "shutdown"}
 
-// Reload takes over what a new configuration says of limits by name, callers and the
+// Reload takes over what a new configuration says of limits by name, callers, the certificate and the
 // shutdown. Policies and the files of rls need no Reload: they are watched. A configuration
 // that changes something else, and one with a table of callers that is not valid, is an
 // error, and the one before goes on.
@@ -49,6 +49,10 @@ func (s *Service) reload(c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	secure, err := serverTLS(c.TLS)
+	if err != nil {
+		return err
+	}
 	if table != nil {
 		if err := s.guard.Swap(table); err != nil {
 			return fmt.Errorf("service: %w", err)
@@ -60,6 +64,7 @@ func (s *Service) reload(c *config.Config) error {
 			return fmt.Errorf("service: tenant %s: %w", name, err)
 		}
 	}
+	s.tls.Store(secure)
 	s.config.Store(c)
 	return nil
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -39,13 +40,8 @@ func (s *Service) Run(ctx context.Context) error {
 		})
 	}
 	serve(func() error { return s.grpc.Serve(s.listeners.grpc) })
-	serve(func() error {
-		if s.http.TLSConfig != nil {
-			return s.http.ServeTLS(s.listeners.http, "", "")
-		}
-		return s.http.Serve(s.listeners.http)
-	})
-	serve(func() error { return s.admin.Serve(s.listeners.admin) })
+	serve(func() error { return serveHTTP(s.http, s.listeners.http) })
+	serve(func() error { return serveHTTP(s.admin, s.listeners.admin) })
 	grpcAt, httpAt, adminAt := s.Addresses()
 	s.log.Info("serving", "grpc", grpcAt.String(), "http", httpAt.String(), "admin", adminAt.String())
 
@@ -110,4 +106,12 @@ func (s *Service) stop() error {
 	wg.Wait()
 	s.log.Info("stopped")
 	return nil
+}
+
+// serveHTTP serves, over TLS where the server has it.
+func serveHTTP(s *http.Server, on net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(on, "", "")
+	}
+	return s.Serve(on)
 }

@@ -77,7 +77,7 @@ func (l *listeners) close() {
 
 // newServers makes the servers of gRPC and HTTP.
 func (s *Service) newServers(c *config.Config) error {
-	secure, err := serverTLS(c.TLS)
+	secure, err := s.secured(c.TLS)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,8 @@ func (s *Service) newServers(c *config.Config) error {
 		}
 	}
 	s.http, s.admin = s.httpServer(past(public, direct[0])), s.httpServer(past(admin, direct[1]))
-	s.http.TLSConfig = secure
+	// A copy each: a server adds to its own. Clone of nil is nil.
+	s.http.TLSConfig, s.admin.TLSConfig = secure.Clone(), secure.Clone()
 	return nil
 }
 
@@ -149,7 +150,20 @@ func (s *Service) httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// serverTLS is how listeners speak TLS; nil without.
+// secured is the TLS of all listeners; nil without. Each connection takes the files that were
+// read last, so that a Reload takes over a renewed certificate.
+func (s *Service) secured(t *config.TLS) (*tls.Config, error) {
+	now, err := serverTLS(t)
+	if now == nil {
+		return nil, err
+	}
+	s.tls.Store(now)
+	c := now.Clone()
+	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.tls.Load(), nil }
+	return c, nil
+}
+
+// serverTLS reads the files of TLS; nil without.
 func serverTLS(t *config.TLS) (*tls.Config, error) {
 	if t == nil {
 		return nil, nil

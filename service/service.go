@@ -14,6 +14,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,7 @@ type Service struct {
 	grpc        *grpc.Server
 	grpcHealth  *health.Server
 	http, admin *http.Server
+	tls         atomic.Pointer[tls.Config] // of connections to come; nil without TLS
 	ready       readiness
 	fronts      []front
 	metrics     *metrics

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirgo/weir/api/weirv1"
+	"github.com/weirgo/weir/service/config"
 )
 
 // signer is an authority of certificates.
@@ -132,4 +133,46 @@ func TestCertificatesNameCallers(t *testing.T) {
 			t.Errorf("%s: HTTP: status %d, want %d", c.name, got, c.http)
 		}
 	}
+}
+
+// TestReloadTakesOverARenewedCertificate: on every listener, that of operators among them; and
+// one that is not valid changes nothing.
+func TestReloadTakesOverARenewedCertificate(t *testing.T) {
+	authority, _, _ := sign(t, nil, pkix.Name{CommonName: "authority"})
+	_, first, firstKey := sign(t, authority, pkix.Name{CommonName: "first"})
+	_, second, secondKey := sign(t, authority, pkix.Name{CommonName: "second"})
+	folder := files(t, "weir.yaml", free+"tls: {cert_file: weir.pem, key_file: weir.key}\n", "weir.pem", string(first), "weir.key", string(firstKey))
+	s := run(t, load(t, folder), nil)
+	known := x509.NewCertPool()
+	known.AddCert(authority.certificate)
+	expect := func(name string) {
+		t.Helper()
+		grpcAt, httpAt, adminAt := s.Addresses()
+		for _, at := range []net.Addr{grpcAt, httpAt, adminAt} {
+			conn, err := tls.Dial("tcp", at.String(), &tls.Config{RootCAs: known, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := conn.ConnectionState().PeerCertificates[0].Subject.CommonName; got != name {
+				t.Errorf("%s shows %q, want %q", at, got, name)
+			}
+			conn.Close()
+		}
+	}
+	expect("first")
+	replace(t, folder+"/weir.pem", string(second))
+	replace(t, folder+"/weir.key", string(secondKey))
+	if err := s.Reload(load(t, folder)); err != nil {
+		t.Fatal(err)
+	}
+	expect("second")
+	replace(t, folder+"/weir.key", string(firstKey)) // of another certificate
+	c, err := config.Load(config.Source{File: folder + "/weir.yaml"})
+	if err == nil {
+		err = s.Reload(c)
+	}
+	if err == nil {
+		t.Error("a key of another certificate was taken")
+	}
+	expect("second")
 }

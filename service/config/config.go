@@ -57,7 +57,7 @@ type Listen struct {
 	Admin string `yaml:"admin"`
 }
 
-// TLS are the files of the certificate of all listeners but that of Admin.
+// TLS are the files of the certificate of all listeners.
 type TLS struct {
 	CertFile string `yaml:"cert_file" kind:"path"`
 	KeyFile  string `yaml:"key_file" kind:"path"`
