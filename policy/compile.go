@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/document/words"
 	"github.com/weirgo/weir/store"
 )
 
@@ -153,7 +154,7 @@ func (c *compiler) unknown(at Path, name, what string, among iter.Seq[string]) {
 	if len(known) > 0 {
 		allowed = "one of " + listed(known)
 	}
-	c.add(&FieldError{Path: at, Value: name, Problem: "unknown " + what, Allowed: allowed, Suggestion: nearest(name, known)})
+	c.add(&FieldError{Path: at, Value: name, Problem: "unknown " + what, Allowed: allowed, Suggestion: words.Nearest(name, known)})
 }
 
 // cycle says which names lead from one to the next, and the last of them back to one.
@@ -174,8 +175,8 @@ func listed(names []string) string {
 
 // name refuses what is no name.
 func (c *compiler) name(at Path, name string) {
-	if !isName(name) {
-		c.refuse(at, name, nameAllowed, "")
+	if !words.IsName(name) {
+		c.refuse(at, name, words.NameAllowed, "")
 	}
 }
 
@@ -193,7 +194,7 @@ func (c *compiler) declare(secretKey []byte) {
 		switch {
 		case declared.Type != Text && declared.Type != Address:
 			c.add(&FieldError{Path: at.with("type"), Value: string(declared.Type), Allowed: "text or address",
-				Suggestion: nearest(string(declared.Type), []string{string(Text), string(Address)})})
+				Suggestion: words.Nearest(string(declared.Type), []string{string(Text), string(Address)})})
 		case declared.Type == Text && declared.IPv6Prefix != 0:
 			c.refuse(at.with("ipv6_prefix"), strconv.Itoa(declared.IPv6Prefix), "left out where type is not address", "")
 		case declared.IPv6Prefix < 0 || declared.IPv6Prefix > 128:

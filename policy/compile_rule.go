@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/divide"
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // rule is a Rule that was read.
@@ -121,7 +122,7 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 	percent, known := r.Mode.percent()
 	if !known {
 		c.add(&FieldError{Path: at.with("mode"), Value: string(r.Mode), Allowed: "enforce, enforce N% with N from 1 to 100, shadow, or off",
-			Suggestion: nearest(string(r.Mode), []string{string(Enforce), string(Shadow), string(Off)})})
+			Suggestion: words.Nearest(string(r.Mode), []string{string(Enforce), string(Shadow), string(Off)})})
 	}
 	into := rule{
 		id: r.ID, off: r.Mode == Off, percent: percent,
@@ -176,7 +177,7 @@ func oneOf[T ~string](c *compiler, at Path, v T, known ...T) T {
 			names = append(names, string(k))
 		}
 	}
-	c.add(&FieldError{Path: at, Value: string(v), Allowed: listed(names), Suggestion: nearest(string(v), names)})
+	c.add(&FieldError{Path: at, Value: string(v), Allowed: listed(names), Suggestion: words.Nearest(string(v), names)})
 	return known[0]
 }
 

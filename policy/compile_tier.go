@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/divide"
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // tier is a tier.
@@ -114,7 +115,7 @@ func (c *compiler) refuseSpec(at Path, text Spec, err error) {
 			e.Problem = ""
 		}
 		if p.Field == "algorithm" {
-			e.Suggestion = nearest(strings.Trim(p.Value, `"`), familyNames(c.registry))
+			e.Suggestion = words.Nearest(strings.Trim(p.Value, `"`), familyNames(c.registry))
 		}
 	}
 	if text == "" {

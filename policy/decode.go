@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/document"
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // decoder fills a Policy from a document. What a value means is for Compile: the decoder
@@ -115,7 +116,7 @@ func (d *decoder) structure(n *document.Node, path Path, v reflect.Value) {
 		index, is := known.index[f.Name]
 		if !is {
 			d.refuse(f.Place, FieldError{Path: below, Problem: unknownField, Unknown: true,
-				Allowed: "one of " + strings.Join(known.names, ", "), Suggestion: nearest(f.Name, known.names)})
+				Allowed: "one of " + strings.Join(known.names, ", "), Suggestion: words.Nearest(f.Name, known.names)})
 			continue
 		}
 		d.note(below, f)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // Path is where in a policy a field stands: names and keys are strings, positions in
@@ -20,7 +22,7 @@ func (p Path) String() string {
 			fmt.Fprintf(&b, "[%d]", e)
 		case string:
 			switch {
-			case !isName(e):
+			case !words.IsName(e):
 				fmt.Fprintf(&b, "[%s]", strconv.Quote(e))
 			case b.Len() > 0:
 				b.WriteString("." + e)
@@ -120,19 +122,3 @@ func (e *InvalidError) Unwrap() []error {
 	}
 	return all
 }
-
-// isName reports whether text is a name of this package.
-func isName(text string) bool {
-	if len(text) < 1 || len(text) > 64 {
-		return false
-	}
-	for i, c := range []byte(text) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return false
-		}
-	}
-	return true
-}
-
-const nameAllowed = "1 to 64 of a-z, A-Z, 0-9, '-', '_', '.', from a letter or a digit on"

@@ -169,15 +169,3 @@ func TestInvalidErrorShowsTwenty(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
-
-func TestNearestIsOneLetterAway(t *testing.T) {
-	words := []string{"limit", "limits", "key"}
-	for word, want := range map[string]string{
-		"limt": "limit", "limiit": "limit", "lmiit": "limit", "lumit": "limit", "limitz": "limit", "kei": "key", "ke": "key",
-		"limit": "limits", "lmti": "", "": "", "kyes": "", "mode": "",
-	} {
-		if got := nearest(word, words); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-}

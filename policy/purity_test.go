@@ -21,7 +21,7 @@ func TestResolutionReadsNoClockAndDoesNoIO(t *testing.T) {
 		"crypto/hmac", "crypto/sha256", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "iter", "maps", "math", "net", "net/http", "net/netip",
 		"net/url", "path", "slices", "strconv", "strings", "sync", "time",
 		"github.com/weirgo/weir", "github.com/weirgo/weir/algorithm", "github.com/weirgo/weir/store",
-		"github.com/weirgo/weir/internal/divide",
+		"github.com/weirgo/weir/internal/divide", "github.com/weirgo/weir/internal/document/words",
 	}
 	names := map[string][]string{ // of packages that can do more
 		"net":  {"SplitHostPort"},

@@ -88,7 +88,7 @@ var rules = []rule{
 			"golang.org/x/image"}, "the command's libraries stay out of the library's module"},
 	// What changes a file is noticed through the operating system, differently on each.
 	{"policy/watch", []string{"policy", "internal/document/size"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
-	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
+	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document", "internal/document/words"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy", "resilience/inflight", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a framework stays where its users asked for it"},
@@ -101,7 +101,7 @@ var rules = []rule{
 	{"api/client", []string{"", "api/weirv1", "store"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a client answers by itself where the service cannot be asked, and knows no store"},
 	{"api", []string{"api"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "whoever calls the service gets its messages, and nothing of the service"},
-	{"service/config", []string{"", "algorithm", "internal/document", "internal/storeurl"}, nil, "a configuration is checked before anything is opened"},
+	{"service/config", []string{"", "algorithm", "internal/document", "internal/document/words", "internal/storeurl"}, nil, "a configuration is checked before anything is opened"},
 	{"service/engine", []string{"", "algorithm", "policy", "store", "store/memory"}, nil, "what a tenant is answered is the same on every protocol: it knows none"},
 	{"service/rpc", []string{"", "policy", "api/weirv1", "service/engine"}, []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"gRPC stands on the engine, and knows neither callers nor stores"},

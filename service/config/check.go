@@ -13,6 +13,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/document/words"
 	"github.com/weirgo/weir/internal/storeurl"
 )
 
@@ -228,8 +229,8 @@ func (d *decoder) checkPolicy(path string, p Policy, c *Config) {
 		d.add(join(path, "key"), p.Key, "a policy has one place", "left out, or policy.file left out")
 	case p.Key != "" && c.url != nil && c.url.InMemory():
 		d.add(join(path, "key"), p.Key, "a store in memory keeps no documents", "left out, or store.url that of a server")
-	case p.Key != "" && !isName(p.Key):
-		d.add(join(path, "key"), p.Key, "", nameAllowed)
+	case p.Key != "" && !words.IsName(p.Key):
+		d.add(join(path, "key"), p.Key, "", words.NameAllowed)
 	}
 	if r := p.Refresh; r != 0 && (r < 10*time.Millisecond || r > time.Hour) {
 		d.add(join(path, "refresh"), r.String(), "", "10ms to 1h")
@@ -240,8 +241,8 @@ func (d *decoder) checkTenants(c *Config) {
 	prefixes := map[string]string{"": "the tenant default", RLSPrefix: "rls", GubernatorPrefix: "gubernator"}
 	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
 		t, path := c.Tenants[name], join("tenants", name)
-		if !isName(name) {
-			d.add(path, name, "", nameAllowed)
+		if !words.IsName(name) {
+			d.add(path, name, "", words.NameAllowed)
 		}
 		t.limits = d.checkLimits(join(path, "limits"), t.Limits)
 		d.checkPolicy(join(path, "policy"), t.Policy, c)
@@ -270,19 +271,4 @@ func (d *decoder) checkSelfLimits(path string, s SelfLimits) {
 			d.add(join(path, l[0]), l[1], err.Error(), "a limit, such as gcra:100/1s, or unlimited")
 		}
 	}
-}
-
-const nameAllowed = "1 to 64 of a-z, A-Z, 0-9, '-', '_', '.', from a letter or a digit on"
-
-func isName(text string) bool {
-	if len(text) < 1 || len(text) > 64 {
-		return false
-	}
-	for i, c := range []byte(text) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return false
-		}
-	}
-	return true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/document"
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // decoder fills a Config from a tree of nodes. It refuses unknown fields and values of
@@ -100,7 +101,7 @@ func (d *decoder) structure(n *document.Node, path string, v reflect.Value) {
 				names[i] = k.name
 			}
 			e := FieldError{Path: below, Problem: "unknown field", Allowed: "one of " + strings.Join(names, ", ")}
-			if near := nearest(f.Name, names); near != "" {
+			if near := words.Nearest(f.Name, names); near != "" {
 				e.Allowed += "; did you mean " + strconv.Quote(near) + "?"
 			}
 			d.refuse(at, e)
@@ -201,31 +202,4 @@ func (d *decoder) scalar(n *document.Node, path string, v reflect.Value, isPath 
 	default:
 		panic("config: no rule to decode " + v.Type().String())
 	}
-}
-
-// nearest returns the word that another was perhaps meant to be: it differs in one letter.
-func nearest(word string, among []string) string {
-	for _, other := range among {
-		if other != word && oneLetter(word, other) {
-			return other
-		}
-	}
-	return ""
-}
-
-func oneLetter(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if len(b)-len(a) > 1 || len(b) < 3 {
-		return false
-	}
-	i := 0
-	for i < len(a) && a[i] == b[i] {
-		i++
-	}
-	if len(a) < len(b) {
-		return a[i:] == b[i+1:]
-	}
-	return a[i+1:] == b[i+1:] || i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/document"
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // Source is where a configuration comes from. The zero Source is the defaults.
@@ -121,7 +122,7 @@ func (d *decoder) overlay(root *document.Node, s Source) {
 		case known:
 			d.set(root, path, text, name)
 		case strings.HasPrefix(name, "WEIR_") && name != FileEnvironment:
-			if near := nearest(name, names); near != "" {
+			if near := words.Nearest(name, names); near != "" {
 				d.refuse(place{source: name}, FieldError{Problem: "unknown variable", Allowed: "left out; did you mean " + near + "?"})
 			}
 		}
@@ -130,7 +131,7 @@ func (d *decoder) overlay(root *document.Node, s Source) {
 		source := "flag of " + path
 		if !slices.Contains(Paths(), path) {
 			e := FieldError{Path: path, Problem: "unknown field"}
-			if near := nearest(path, Paths()); near != "" {
+			if near := words.Nearest(path, Paths()); near != "" {
 				e.Allowed = "a field of the configuration; did you mean " + near + "?"
 			}
 			d.refuse(place{source: source}, e)

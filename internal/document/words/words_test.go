@@ -1,0 +1,15 @@
+package words
+
+import "testing"
+
+func TestNearestIsOneLetterAway(t *testing.T) {
+	among := []string{"limit", "limits", "key"}
+	for word, want := range map[string]string{
+		"limt": "limit", "limiit": "limit", "lmiit": "limit", "lumit": "limit", "limitz": "limit", "kei": "key", "ke": "key",
+		"limit": "limits", "lmti": "", "": "", "kyes": "", "mode": "",
+	} {
+		if got := Nearest(word, among); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
