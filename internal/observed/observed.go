@@ -11,6 +11,15 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
+// Buckets are the upper bounds of the buckets of latencies, in seconds. The caller may change
+// them.
+func Buckets() []float64 {
+	return []float64{
+		50e-6, 100e-6, 250e-6, 500e-6,
+		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1,
+	}
+}
+
 // Result is the answer of a limit.
 type Result int
 

@@ -79,7 +79,7 @@ func New(opts *Options) (*Observer, error) {
 	}
 	if o.latency, err = meter.Float64Histogram("rate_limiter.latency", metric.WithUnit("s"),
 		metric.WithDescription("How long a decision took. Of decisions in memory one in 16 is measured."),
-		metric.WithExplicitBucketBoundaries(50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1)); err != nil {
+		metric.WithExplicitBucketBoundaries(observed.Buckets()...)); err != nil {
 		return nil, err
 	}
 	if o.rules, err = meter.Int64Counter("rate_limiter.rule.decisions", metric.WithUnit("{answer}"),

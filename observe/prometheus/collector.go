@@ -55,12 +55,6 @@ const (
 	nativeFactor = 1.1
 )
 
-// buckets of latencies, in seconds.
-var buckets = []float64{
-	50e-6, 100e-6, 250e-6, 500e-6,
-	1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1,
-}
-
 // Collector is a prometheus.Collector, a weir.Observer and a policy.Observer. It is safe
 // for concurrent use. A decision costs it two atomic additions and no allocation.
 type Collector struct {
@@ -122,7 +116,7 @@ func counter(name, help string) prometheus.CounterOpts {
 }
 
 func (c *Collector) histogram(name, help string) prometheus.HistogramOpts {
-	o := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}
+	o := prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: observed.Buckets()}
 	if c.options.NativeHistograms {
 		o.NativeHistogramBucketFactor = nativeFactor
 		o.NativeHistogramMaxBucketNumber = 160
