@@ -58,7 +58,8 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 		if err != nil {
 			return "", fmt.Errorf("service: rls: %w", err)
 		}
-		if _, err := envoy.Parse(files, nil); err != nil {
+		parse := parseOptions(c.RLS)
+		if _, err := envoy.Parse(files, &parse); err != nil {
 			return "", fmt.Errorf("service: rls: %w", err)
 		}
 		line("rls", "%d files for Envoy, charge %s", len(files), cmp.Or(c.RLS.Charge, "upstream"))

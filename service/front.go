@@ -46,7 +46,7 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 		s.fronts = append(s.fronts, f)
 	}
 	if c.Gubernator != nil && c.Gubernator.Enabled {
-		f, err := s.gubernatorFront()
+		f, err := s.gubernatorFront(c)
 		if err != nil {
 			return err
 		}
@@ -97,9 +97,15 @@ func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, erro
 		return front{}, err
 	}
 	s.metrics.watchStack(rlsStore, made)
-	o := &envoy.Options{Shadow: c.RLS.Shadow, Observer: s.opts.Observer, Healthy: func() bool { return s.ready.why() == "" }}
+	o := &envoy.Options{
+		Shadow: c.RLS.Shadow, Quota: c.RLS.Quota, DynamicMetadata: c.RLS.DynamicMetadata, Parse: parseOptions(c.RLS),
+		Observer: s.opts.Observer, Healthy: func() bool { return s.ready.why() == "" },
+	}
 	if c.RLS.Charge == "exact" {
 		o.Charge = envoy.ChargeExact
+	}
+	if h := c.RLS.Headers; h != nil {
+		o.Headers = &envoy.Headers{Limit: h.Limit, Remaining: h.Remaining, Reset: h.Reset}
 	}
 	service, err := envoy.New(s.timed(made.store), nil, o)
 	if err != nil {
@@ -126,8 +132,13 @@ func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, erro
 	}, nil
 }
 
+// parseOptions are those for the files of rls.
+func parseOptions(r *config.RLS) envoy.ParseOptions {
+	return envoy.ParseOptions{Strict: r.Strict, MergeDomains: r.MergeDomains}
+}
+
 // gubernatorFront is the service that clients of gubernator ask. Its states lie apart.
-func (s *Service) gubernatorFront() (front, error) {
+func (s *Service) gubernatorFront(c *config.Config) (front, error) {
 	made, err := s.stores.open(config.GubernatorPrefix)
 	if err != nil {
 		return front{}, err
@@ -139,7 +150,7 @@ func (s *Service) gubernatorFront() (front, error) {
 		}
 		return nil
 	}
-	service, err := gubernator.New(s.timed(made.store), &gubernator.Options{Healthy: healthy})
+	service, err := gubernator.New(s.timed(made.store), &gubernator.Options{Zone: c.GubernatorZone(), Healthy: healthy})
 	if err != nil {
 		return front{}, fmt.Errorf("service: gubernator: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -50,6 +51,87 @@ func TestEnvoyIsServedBesideIt(t *testing.T) {
 	eventually(t, "an error of the file", func() bool { return s.metric(t, failedReloads, "") != "0" })
 	if _, err := Explain(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "rls.yaml") {
 		t.Errorf("%v: want an error of the file", err)
+	}
+}
+
+// descriptor is a descriptor with one entry.
+func descriptor(key, value string) *common.RateLimitDescriptor {
+	return &common.RateLimitDescriptor{Entries: []*common.RateLimitDescriptor_Entry{{Key: key, Value: value}}}
+}
+
+// TestEnvoyIsAnsweredAsConfigured: each setting of rls is seen over the wire.
+func TestEnvoyIsAnsweredAsConfigured(t *testing.T) {
+	const text = "domain: d\ndescriptors:\n- {key: one, metadata: {plan: {name: small}}, rate_limit: {unit: year, requests_per_unit: 1}}\n"
+	const more = "domain: d\ndescriptors:\n- {key: two, rate_limit: {unit: year, requests_per_unit: 9}}\n"
+	second := func(settings string) *pb.RateLimitResponse { // the first request used up what "one" has
+		t.Helper()
+		s := run(t, load(t, files(t, "weir.yaml", free+"rls: {files: [a.yaml, b.yaml]"+settings+"}\n", "a.yaml", text, "b.yaml", more)), nil)
+		client := pb.NewRateLimitServiceClient(s.conn)
+		request := &pb.RateLimitRequest{Domain: "d", Descriptors: []*common.RateLimitDescriptor{descriptor("one", "x"), descriptor("two", "x")}}
+		if r, err := client.ShouldRateLimit(t.Context(), request); err != nil || r.GetOverallCode() != pb.RateLimitResponse_OK {
+			t.Fatal(r, err)
+		}
+		r, err := client.ShouldRateLimit(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const merged = ", merge_domains: true"
+	if r := second(merged); r.GetOverallCode() != pb.RateLimitResponse_OVER_LIMIT || r.GetResponseHeadersToAdd() != nil || r.GetDynamicMetadata() != nil {
+		t.Errorf("%v: want a denial without headers and metadata", r)
+	}
+	for _, mode := range []string{", shadow: true", ", quota: true"} { // what is over in quota mode denies alone
+		if r := second(merged+mode); r.GetOverallCode() != pb.RateLimitResponse_OK || r.GetStatuses()[0].GetCode() != pb.RateLimitResponse_OVER_LIMIT {
+			t.Errorf("%s: %v: want OK, and a status that is over", mode, r)
+		}
+	}
+	for names, want := range map[string]string{
+		"{}": "RateLimit-Limit=1 RateLimit-Remaining=0", "{limit: X-Limit, remaining: X-Left}": "X-Limit=1 X-Left=0",
+	} {
+		h := second(merged+", headers: "+names).GetResponseHeadersToAdd()
+		if len(h) != 3 || h[0].GetKey()+"="+h[0].GetValue()+" "+h[1].GetKey()+"="+h[1].GetValue() != want || h[2].GetKey() != "RateLimit-Reset" || h[2].GetValue() == "0" {
+			t.Errorf("headers: %s: %v, want %s", names, h, want)
+		}
+	}
+	fields := second(merged+", dynamic_metadata: true").GetDynamicMetadata().GetFields()
+	if fields["domain"].GetStringValue() != "d" || len(fields["descriptors"].GetListValue().GetValues()) != 2 {
+		t.Errorf("%v: want the domain and two descriptors", fields)
+	}
+
+	for name, c := range map[string]struct{ settings, b, want string }{
+		"two files of a domain": {"", more, "b.yaml: duplicate domain 'd' in config file"},
+		"strict":                {", strict: true", "domain: e\ndescriptors:\n- {key: k, rate_limit: {weir: {limit: 'gcra:1/1s'}}}\n", "b.yaml: config error, unknown key 'weir'"},
+	} {
+		loaded := load(t, files(t, "weir.yaml", free+"rls: {files: [a.yaml, b.yaml]"+c.settings+"}\n", "a.yaml", text, "b.yaml", c.b))
+		_, explained := Explain(t.Context(), loaded, nil)
+		s, err := New(t.Context(), loaded, nil)
+		if err == nil {
+			s.Close()
+		}
+		for _, err := range []error{explained, err} {
+			if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+		}
+	}
+}
+
+// TestGubernatorHasItsZone: a day ends at midnight there.
+func TestGubernatorHasItsZone(t *testing.T) {
+	zone, err := time.LoadLocation("Asia/Kathmandu") // +05:45, all year
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, load(t, files(t, "weir.yaml", free+"gubernator: {enabled: true, zone: Asia/Kathmandu}\n")), nil)
+	r, err := gubernatorpb.NewV1Client(s.conn).GetRateLimits(t.Context(), &gubernatorpb.GetRateLimitsReq{Requests: []*gubernatorpb.RateLimitReq{
+		{Name: "n", UniqueKey: "k", Hits: 1, Limit: 1, Duration: 2, Behavior: gubernatorpb.Behavior_DURATION_IS_GREGORIAN},
+	}})
+	if err != nil || r.GetResponses()[0].GetError() != "" {
+		t.Fatal(r, err)
+	}
+	if end := time.UnixMilli(r.GetResponses()[0].GetResetTime()).In(zone); end.Hour() != 0 || end.Minute() != 0 || end.Second() != 0 {
+		t.Errorf("the day ends at %s", end)
 	}
 }
 

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // so that a name of a zone means the same on every machine
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
@@ -59,12 +62,7 @@ func (d *decoder) check(c *Config) {
 			a.key = d.secret("audit.key_file", a.KeyFile, 16)
 		}
 	}
-	if r := c.RLS; r != nil {
-		if len(r.Files) == 0 {
-			d.add("rls.files", "", "missing", "the files of Envoy's rate limit service")
-		}
-		d.oneOf("rls.charge", r.Charge, "", "upstream", "exact")
-	}
+	d.checkFronts(c)
 	if ttl := c.Idempotency.TTL; ttl != 0 && (ttl < time.Second || ttl > 24*time.Hour-time.Second || ttl%time.Microsecond != 0) {
 		d.add("idempotency.ttl", ttl.String(), "", "1s to 23h59m59s in whole µs")
 	}
@@ -74,6 +72,56 @@ func (d *decoder) check(c *Config) {
 	if t := c.Shutdown.Drain; t > time.Hour {
 		d.add("shutdown.drain", t.String(), "", "0s to 1h")
 	}
+}
+
+func (d *decoder) checkFronts(c *Config) {
+	if r := c.RLS; r != nil {
+		if len(r.Files) == 0 {
+			d.add("rls.files", "", "missing", "the files of Envoy's rate limit service")
+		}
+		d.oneOf("rls.charge", r.Charge, "", "upstream", "exact")
+		d.checkHeaders(r.Headers)
+	}
+	if g := c.Gubernator; g != nil {
+		c.zone = d.zone(g.Zone)
+	}
+}
+
+// checkHeaders fills in the names that are not given.
+func (d *decoder) checkHeaders(h *RLSHeaders) {
+	if h == nil {
+		return
+	}
+	seen := map[string]string{}
+	for _, n := range []struct {
+		path, usual string
+		name        *string
+	}{
+		{"rls.headers.limit", "RateLimit-Limit", &h.Limit},
+		{"rls.headers.remaining", "RateLimit-Remaining", &h.Remaining},
+		{"rls.headers.reset", "RateLimit-Reset", &h.Reset},
+	} {
+		*n.name = cmp.Or(*n.name, n.usual)
+		if !words.IsToken(*n.name) {
+			d.add(n.path, *n.name, "", "the name of a header, such as "+n.usual)
+		}
+		lower := strings.ToLower(*n.name)
+		if other, twice := seen[lower]; twice {
+			d.add(n.path, *n.name, "that of "+other, "another name than the others have")
+		}
+		seen[lower] = n.path
+	}
+}
+
+func (d *decoder) zone(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if name == "Local" {
+		err = errors.New("the zone of a machine may be another one on the next node")
+	}
+	if err != nil {
+		d.add("gubernator.zone", name, err.Error(), "a name of the IANA time zone database, such as Europe/Berlin, or UTC")
+	}
+	return zone
 }
 
 func (d *decoder) within(path string, n, least, most int) {

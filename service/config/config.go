@@ -47,6 +47,7 @@ type Config struct {
 	limits []weir.Limit
 	secret []byte // of SecretFile; nil for none
 	store  StoreSecrets
+	zone   *time.Location // of Gubernator
 }
 
 // Listen are the addresses that the service listens on, HOST:PORT. Port 0 is any that is
@@ -133,12 +134,34 @@ type RLS struct {
 	Files []string `yaml:"files" kind:"path"`
 	// Charge is upstream or exact. "" is upstream.
 	Charge string `yaml:"charge"`
-	Shadow bool   `yaml:"shadow"`
+	// Shadow answers OK to every request, as SHADOW_MODE does.
+	Shadow bool `yaml:"shadow"`
+	// Quota treats every descriptor as one with quota_mode, as QUOTA_MODE does.
+	Quota bool `yaml:"quota"`
+	// Headers are response headers that Envoy is asked to add. nil adds none.
+	Headers *RLSHeaders `yaml:"headers"`
+	// DynamicMetadata adds the request and the metadata of its limits to the answer.
+	DynamicMetadata bool `yaml:"dynamic_metadata"`
+	// MergeDomains lets several files describe one domain, as MERGE_DOMAIN_CONFIG does.
+	MergeDomains bool `yaml:"merge_domains"`
+	// Strict refuses the key "weir" in Files.
+	Strict bool `yaml:"strict"`
+}
+
+// RLSHeaders are names of headers. "" is RateLimit-Limit, RateLimit-Remaining and
+// RateLimit-Reset.
+type RLSHeaders struct {
+	Limit     string `yaml:"limit"`
+	Remaining string `yaml:"remaining"`
+	Reset     string `yaml:"reset"`
 }
 
 // Gubernator is the service pb.gubernator.V1.
 type Gubernator struct {
 	Enabled bool `yaml:"enabled"`
+	// Zone is where days, months and years of DURATION_IS_GREGORIAN begin: a name of the IANA
+	// time zone database. "" is UTC.
+	Zone string `yaml:"zone"`
 }
 
 // Auth says who may call.
@@ -217,6 +240,9 @@ func (c *Config) NamedLimits() []weir.Limit { return c.limits }
 
 // NamedLimits are the limits of the tenant alone.
 func (t *Tenant) NamedLimits() []weir.Limit { return t.limits }
+
+// GubernatorZone is Gubernator.Zone.
+func (c *Config) GubernatorZone() *time.Location { return c.zone }
 
 // Secret is what SecretFile holds; nil for none.
 func (c *Config) Secret() []byte { return c.secret }

@@ -108,8 +108,16 @@ lease: {units: 10, max_share_percent: 11, life: 2s, max_keys: 13}
 limits: {api: "gcra:100/1m"}
 policy: {file: policy.yaml, refresh: 3s}
 secret_file: secret
-rls: {files: [a.yaml, /b.yaml], charge: exact, shadow: true}
-gubernator: {enabled: true}
+rls:
+  files: [a.yaml, /b.yaml]
+  charge: exact
+  shadow: true
+  quota: true
+  headers: {limit: X-Limit, remaining: X-Remaining, reset: X-Reset}
+  dynamic_metadata: true
+  merge_domains: true
+  strict: true
+gubernator: {enabled: true, zone: Europe/Berlin}
 auth: {file: callers.yaml}
 tenants:
   acme: {policy: {key: acme}, prefix: "a:", on_failure: open, limits: {api: "gcra:5/1m"}, self_limits: {checks: "gcra:1/1s"}}
@@ -138,8 +146,11 @@ func TestEveryFieldIsRead(t *testing.T) {
 		"breaker":       *c.Breaker == Breaker{time.Second, 2, 30, 4 * time.Millisecond, 5 * time.Second, 6},
 		"denycache":     *c.DenyCache == DenyCache{8, true},
 		"lease":         *c.Lease == Lease{10, 11, 2 * time.Second, 13},
-		"audit":         c.Audit.Days == 30 && string(c.Audit.Key()) == "0123456789abcdef",
-		"local":         c.Local == Local{3, 9}, "store": c.Store.Timeout == 50*time.Millisecond && c.Store.MaxKeys == 7,
+		"rls": c.RLS.Charge == "exact" && c.RLS.Shadow && c.RLS.Quota && c.RLS.DynamicMetadata && c.RLS.MergeDomains && c.RLS.Strict &&
+			*c.RLS.Headers == RLSHeaders{"X-Limit", "X-Remaining", "X-Reset"},
+		"zone":  c.GubernatorZone().String() == "Europe/Berlin",
+		"audit": c.Audit.Days == 30 && string(c.Audit.Key()) == "0123456789abcdef",
+		"local": c.Local == Local{3, 9}, "store": c.Store.Timeout == 50*time.Millisecond && c.Store.MaxKeys == 7,
 	} {
 		if !is {
 			t.Errorf("%s is not what the file says: %+v", what, c)
@@ -174,6 +185,17 @@ func TestFlagsCountMoreThanVariablesAndVariablesMoreThanTheFile(t *testing.T) {
 	}
 	if c.Listen != (Listen{"127.0.0.1:1", "127.0.0.1:20", "127.0.0.1:300"}) || c.Shutdown.Drain != 7*time.Second || c.Store.MaxKeys != 5 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestHeadersHaveTheirUsualNames: those that are not given.
+func TestHeadersHaveTheirUsualNames(t *testing.T) {
+	c, err := Load(Source{File: write(t, "version: 1\nrls: {files: [a.yaml], headers: {reset: X-Reset}}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (RLSHeaders{"RateLimit-Limit", "RateLimit-Remaining", "X-Reset"}); *c.RLS.Headers != want {
+		t.Errorf("%+v, want %+v", *c.RLS.Headers, want)
 	}
 }
 

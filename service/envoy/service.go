@@ -3,6 +3,7 @@ package envoy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/document/words"
 	"github.com/weirgo/weir/store"
 )
 
@@ -101,8 +103,12 @@ func New(s store.Store, c *Config, opts *Options) (*Service, error) {
 	if service.opts.Charge != ChargeUpstream && service.opts.Charge != ChargeExact {
 		return nil, errors.New("envoy: Options.Charge must be ChargeUpstream or ChargeExact")
 	}
-	if h := service.opts.Headers; h != nil && (h.Limit == "" || h.Remaining == "" || h.Reset == "") {
-		return nil, errors.New("envoy: Options.Headers needs three names: see DefaultHeaders")
+	if h := service.opts.Headers; h != nil {
+		for _, name := range []string{h.Limit, h.Remaining, h.Reset} {
+			if !words.IsToken(name) {
+				return nil, fmt.Errorf("envoy: Options.Headers %q is not allowed: must be three names of headers, such as DefaultHeaders", name)
+			}
+		}
 	}
 	service.config.Store(c)
 	return service, nil

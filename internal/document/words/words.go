@@ -2,6 +2,8 @@
 // meant to be.
 package words
 
+import "strings"
+
 // Nearest returns the word of a list that another was perhaps meant to be: it differs in
 // one letter that is wrong, missing, too much, or changed places with its neighbour. ""
 // where there is none.
@@ -51,3 +53,15 @@ func IsName(text string) bool {
 
 // NameAllowed says in an error what a name is.
 const NameAllowed = "1 to 64 of a-z, A-Z, 0-9, '-', '_', '.', from a letter or a digit on"
+
+// IsToken reports whether text is a token of RFC 9110, as names of headers are.
+func IsToken(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return text != ""
+}

@@ -13,3 +13,13 @@ func TestNearestIsOneLetterAway(t *testing.T) {
 		}
 	}
 }
+
+func TestATokenIsTheNameOfAHeader(t *testing.T) {
+	for text, want := range map[string]bool{
+		"RateLimit-Limit": true, "x_1": true, "!#$%&'*+-.^_`|~": true, "": false, "a b": false, "a:b": false, "é": false, "a\n": false, "(a)": false,
+	} {
+		if IsToken(text) != want {
+			t.Errorf("%q: want %t", text, want)
+		}
+	}
+}
