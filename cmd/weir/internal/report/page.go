@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
+	"github.com/weirgo/weir/internal/uplot"
 )
 
 var (
@@ -20,11 +21,6 @@ var (
 	style string
 	//go:embed page.js
 	script string
-	// uPlot (https://github.com/leeoniya/uPlot) is under the MIT licence beside it.
-	//go:embed uplot/uPlot.iife.min.js
-	library string
-	//go:embed uplot/uPlot.min.css
-	libraryStyle string
 )
 
 // WriteHTML writes the document as one HTML file, which needs no other file and no
@@ -66,7 +62,7 @@ func (p *page) print(tags string, texts ...safe) {
 }
 
 func (p *page) document(d *Document) {
-	policy := fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src %s %s", hashOf(library), hashOf(script))
+	policy := fmt.Sprintf("default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src %s %s", hashOf(uplot.Script), hashOf(script))
 	p.print(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -81,7 +77,7 @@ func (p *page) document(d *Document) {
 <body>
 <main>
 <h1>%s</h1>
-`, safe(policy), escape(d.Title), safe(libraryStyle+style), prose(d.Title))
+`, safe(policy), escape(d.Title), safe(uplot.Style+style), prose(d.Title))
 	if d.Answers != nil {
 		p.print("<ul class=\"answers\">\n")
 		for _, a := range d.Answers {
@@ -102,7 +98,7 @@ func (p *page) document(d *Document) {
 		panic(err) // a chart is numbers and texts
 	}
 	p.print("</main>\n<script type=\"application/json\" id=\"data\">%s</script>\n<script>%s</script>\n<script>%s</script>\n</body>\n</html>\n",
-		safe(charts), safe(library), safe(script))
+		safe(charts), safe(uplot.Script), safe(script))
 }
 
 // hashOf is how a policy allows a script within a page.
