@@ -61,6 +61,8 @@ var rules = []rule{
 	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
 	{"internal/observed", []string{"", "policy", "store"}, nil, "results and errors have the same names in every system of metrics"},
 	{"internal/adapter", []string{"", "httplimit"}, nil, "what adapters share brings no framework along"},
+	{"internal/topk", nil, nil, "a sketch counts keys, whatever they are of"},
+	{"internal/uplot", nil, nil, "the page of a report and the page of a service embed one copy of what draws their charts"},
 	{"internal/race", nil, nil, "one constant, for every test that is bounded"},
 	{"internal/servertest", nil, nil, "the tests of a client must not stand on a client, and every layer may test against a server"},
 	{"internal/clienttest", []string{"algorithm", "store", "store/script", "internal/race", "internal/servertest"}, nil,
@@ -80,7 +82,7 @@ var rules = []rule{
 	{"resilience/inflight/server", []string{"algorithm", "store", "store/script", "resilience/inflight"}, nil, "holders lie on a server through a store of it, which knows the client library"},
 	{"resilience/inflight", []string{"", "algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck"}, nil, "a user of the memory store must not get a network client with it"},
 	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/divide", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/waits", "service", "service/config"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/uplot", "internal/waits", "service", "service/config"},
 		[]string{"golang.org/x/term",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
@@ -127,6 +129,8 @@ var rules = []rule{
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},
+	{"ui", []string{"", "algorithm", "internal/observed", "internal/topk", "internal/uplot", "policy", "resilience", "store", "store/memory", "store/script"}, nil,
+		"a page shows what any program with limits has: it stands on the standard library alone"},
 	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "observe/prometheus", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script"},
 		[]string{"google.golang.org/grpc", "github.com/envoyproxy/go-control-plane/envoy/service", "github.com/prometheus/client_golang"}, "what joins the parts knows all of them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
