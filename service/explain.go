@@ -85,7 +85,7 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 // tryStack makes what stands around the store of a tenant, over one in memory.
 func tryStack(c *config.Config) error {
 	tried := &stores{config: c, log: slog.New(slog.DiscardHandler)}
-	_, err := tried.open("")
+	_, err := tried.open("", "")
 	return errors.Join(err, tried.close())
 }
 

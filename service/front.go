@@ -92,7 +92,7 @@ const (
 
 // envoyFront is the service that Envoy asks. Its states lie apart.
 func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, error) {
-	made, err := s.stores.open(config.RLSPrefix)
+	made, err := s.stores.open(rlsStore, config.RLSPrefix)
 	if err != nil {
 		return front{}, err
 	}
@@ -139,7 +139,7 @@ func parseOptions(r *config.RLS) envoy.ParseOptions {
 
 // gubernatorFront is the service that clients of gubernator ask. Its states lie apart.
 func (s *Service) gubernatorFront(c *config.Config) (front, error) {
-	made, err := s.stores.open(config.GubernatorPrefix)
+	made, err := s.stores.open(gubernatorStore, config.GubernatorPrefix)
 	if err != nil {
 		return front{}, err
 	}

@@ -1,12 +1,17 @@
 package service
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weirgo/weir/internal/storeurl"
 	promobserver "github.com/weirgo/weir/observe/prometheus"
 	"github.com/weirgo/weir/service/auth"
 	memorystore "github.com/weirgo/weir/store/memory"
@@ -16,6 +21,7 @@ import (
 type metrics struct {
 	*promobserver.Collector
 	registry *prometheus.Registry
+	memory   atomic.Pointer[map[string]int64] // of the servers of the store; nil where it is not known
 }
 
 func newMetrics() (*metrics, error) {
@@ -30,6 +36,52 @@ func newMetrics() (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// watchConnection reads what the connection of all stores has open; measured are their calls.
+func (m *metrics) watchConnection(s *stores) {
+	if s.conn == nil {
+		return
+	}
+	s.measure = m.Wrap
+	m.AddPool("store", func() promobserver.Pool {
+		var p promobserver.Pool
+		p.InUse, p.Idle = s.conn.Pool()
+		if memory := m.memory.Load(); memory != nil {
+			p.Memory = *memory
+		}
+		return p
+	})
+}
+
+const (
+	memoryEvery   = 15 * time.Second
+	memoryTimeout = time.Second
+)
+
+// followMemory asks the servers for their memory at each tick, until ctx ends. A scrape does
+// not: it would hang where the server does. Where the user may not ask, it asks no more.
+func (m *metrics) followMemory(ctx context.Context, ask func(context.Context) (map[string]int64, error)) {
+	tick := time.NewTicker(memoryEvery)
+	defer tick.Stop()
+	for {
+		within, cancel := context.WithTimeout(ctx, memoryTimeout)
+		memory, err := ask(within)
+		cancel()
+		switch {
+		case errors.Is(err, storeurl.ErrNotPermitted):
+			return
+		case err != nil:
+			m.memory.Store(nil) // an old number would look like a new one
+		default:
+			m.memory.Store(&memory)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // watchGuard counts what the self-limits deny.
@@ -61,8 +113,8 @@ func (m *metrics) watchStack(name string, s *stack) {
 	if memory, is := s.bare.(*memorystore.Store); is {
 		m.AddMemory(name, memory)
 	}
-	if s.docs != nil {
-		m.AddServer(name, s.docs)
+	if s.server != nil {
+		m.AddServer(name, s.server)
 	}
 	if s.broke != nil {
 		m.AddBreaker(name, s.broke)

@@ -1,12 +1,17 @@
 package service
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/weirgo/weir/internal/servertest"
+	"github.com/weirgo/weir/internal/storeurl"
 	"github.com/weirgo/weir/service/config"
 )
 
@@ -90,5 +95,50 @@ func TestMetricsAreShownToReaders(t *testing.T) {
 		if got, _ := r.metricsPage(t, token); got != want {
 			t.Errorf("token %q: status %d, want %d", token, got, want)
 		}
+	}
+}
+
+// TestMetricsShowTheServerOfTheStore: its calls, connections and memory, whatever client
+// library there is.
+func TestMetricsShowTheServerOfTheStore(t *testing.T) {
+	for _, scheme := range []string{"redis", "valkey"} {
+		t.Run(scheme, func(t *testing.T) {
+			server := servertest.Start(t, servertest.Redis, nil)
+			config := strings.Replace(onServer(server.Addr(), "closed", "policy: {file: policy.yaml}\n"), "redis://", scheme+"://", 1)
+			r := run(t, load(t, files(t, "weir.yaml", config, "policy.yaml", userPolicy)), nil)
+			eventually(t, "an answer", func() bool {
+				_, err := r.CheckRateLimit(t.Context(), user("u"))
+				return err == nil
+			})
+			positive := func(name string) func() bool {
+				return func() bool {
+					n, err := strconv.ParseFloat(r.metric(t, name, ""), 64)
+					return err == nil && n > 0
+				}
+			}
+			for _, name := range []string{
+				`rate_limiter_store_call_seconds_count{op="apply",store="default"}`,
+				`rate_limiter_decisions_per_call_count{store="default"}`,
+				`rate_limiter_pool_connections{pool="store",state="` + map[string]string{"redis": "idle", "valkey": "in_use"}[scheme] + `"}`,
+				`rate_limiter_redis_memory_bytes{node="",pool="store"}`,
+				`rate_limiter_config_age_seconds`,
+			} {
+				eventually(t, name, positive(name))
+			}
+		})
+	}
+}
+
+// TestMemoryIsAskedForWhereTheUserMay: and where it may not, once, so that the server has no
+// line in its log for each scrape.
+func TestMemoryIsAskedForWhereTheUserMay(t *testing.T) {
+	var m metrics
+	asked := 0
+	m.followMemory(t.Context(), func(context.Context) (map[string]int64, error) {
+		asked++
+		return nil, fmt.Errorf("info: %w", storeurl.ErrNotPermitted)
+	})
+	if asked != 1 || m.memory.Load() != nil {
+		t.Errorf("asked %d times", asked)
 	}
 }

@@ -196,7 +196,7 @@ func TestNodesLoseNothing(t *testing.T) {
 	// The document is written through a service of this process.
 	operator := run(t, load(t, files(t, "weir.yaml", text())), nil)
 	change := func(n int64) string {
-		doc, err := operator.tenants[config.DefaultTenant].stack.docs.Document("limits")
+		doc, err := operator.tenants[config.DefaultTenant].stack.server.Document("limits")
 		if err != nil {
 			t.Fatal(err)
 		}

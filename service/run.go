@@ -29,6 +29,9 @@ func (s *Service) Run(ctx context.Context) error {
 	s.ready.started.Store(true)
 	s.look(background)
 	s.background.Go(func() { s.probe(background) })
+	if s.stores.conn != nil {
+		s.background.Go(func() { s.metrics.followMemory(background, s.stores.conn.Memory) })
+	}
 
 	failed := make(chan error, 3)
 	var serving sync.WaitGroup

@@ -103,6 +103,7 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 	if s.stores, err = openStores(ctx, c, s.log); err != nil {
 		return s, err
 	}
+	s.metrics.watchConnection(s.stores)
 	if err := s.openTenants(ctx, c); err != nil {
 		return s, err
 	}

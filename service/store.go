@@ -26,18 +26,20 @@ type stores struct {
 	config *config.Config
 	log    *slog.Logger
 	conn   *storeurl.Connection // nil for memory
-	closes []func() error       // the last is closed first
+	// measure measures the calls of a store on a server; nil for not at all.
+	measure func(name string, s store.Store) store.Store
+	closes  []func() error // the last is closed first
 }
 
 // stack is the store of a tenant, with what stands around it.
 type stack struct {
-	store store.Store
-	bare  store.Store           // without what stands around it
-	local store.Store           // what answers where the failure mode is local
-	docs  *script.Store         // nil for a store in memory
-	broke *resilience.Breaker   // nil for none
-	lease *resilience.Lease     // nil for none
-	deny  *resilience.DenyCache // nil for none
+	store  store.Store
+	bare   store.Store           // without what stands around it
+	local  store.Store           // what answers where the failure mode is local
+	server *script.Store         // nil for a store in memory
+	broke  *resilience.Breaker   // nil for none
+	lease  *resilience.Lease     // nil for none
+	deny   *resilience.DenyCache // nil for none
 }
 
 func openStores(ctx context.Context, c *config.Config, log *slog.Logger) (*stores, error) {
@@ -63,8 +65,8 @@ func openStores(ctx context.Context, c *config.Config, log *slog.Logger) (*store
 	return s, nil
 }
 
-// open makes the store of a prefix below that of the configuration.
-func (s *stores) open(prefix string) (*stack, error) {
+// open makes the store of a prefix below that of the configuration. name is for metrics.
+func (s *stores) open(name, prefix string) (*stack, error) {
 	made, err := s.base(prefix)
 	if err != nil {
 		return nil, err
@@ -73,6 +75,9 @@ func (s *stores) open(prefix string) (*stack, error) {
 		return nil, err
 	}
 	made.store = made.bare
+	if made.server != nil && s.measure != nil {
+		made.store = s.measure(name, made.bare)
+	}
 	c := s.config
 	if b := c.Breaker; b != nil {
 		made.broke, err = resilience.NewBreaker(made.store, &resilience.BreakerOptions{
@@ -117,7 +122,7 @@ func (s *stores) base(prefix string) (*stack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: store: %w", err)
 	}
-	return &stack{bare: on, docs: on}, nil
+	return &stack{bare: on, server: on}, nil
 }
 
 func (s *stores) openLocal() (store.Store, error) {

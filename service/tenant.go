@@ -62,7 +62,7 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	own, limits := settings(c, name)
 	t := &tenant{name: name, onFailure: policy.OnFailure(own.OnFailure)}
 	var err error
-	if t.stack, err = s.stores.open(own.Prefix); err != nil {
+	if t.stack, err = s.stores.open(name, own.Prefix); err != nil {
 		return nil, err
 	}
 	t.compile = compileOptions(c)

@@ -42,6 +42,12 @@ type Connection struct {
 	// Do sends one command past the stores; its second word is its key, where it has
 	// one. The reply is a string, int64, []any, or nil where there is no such key.
 	Do func(ctx context.Context, args ...string) (any, error)
+	// Pool returns how many connections are open: those that carry commands, and idle ones.
+	// valkey-go has none of the latter. It asks no server.
+	Pool func() (inUse, idle int)
+	// Memory asks each server that keeps states how many bytes its data takes, by the name
+	// of the node of a cluster; "" where it is none. ErrNotPermitted: the user may not ask.
+	Memory func(ctx context.Context) (map[string]int64, error)
 	// Close closes all connections; nothing is lost where that fails.
 	Close func()
 }
@@ -66,7 +72,7 @@ func (u *URL) Connect(ctx context.Context, opts *Options) (*Connection, error) {
 func (u *URL) connectRedis(ctx context.Context, opts *Options) (*Connection, error) {
 	logging.Disable()
 	client := u.redisClient(opts)
-	c := &Connection{Close: func() { client.Close() }}
+	c := &Connection{Close: func() { client.Close() }, Pool: redisPool(client), Memory: redisMemory(client)}
 	err := client.Ping(ctx).Err() // connects
 	if err != nil && !redis.IsPermissionError(err) {
 		c.Close()
@@ -136,11 +142,11 @@ func (u *URL) connectValkey(ctx context.Context, opts *Options) (*Connection, er
 	if opts.Sequential {
 		options.PipelineMultiplex = -1
 	}
+	open := &counted{}
+	options.DialCtxFn = open.dialer("tcp")
 	switch u.topology {
 	case unix:
-		options.DialCtxFn = func(ctx context.Context, path string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", path)
-		}
+		options.DialCtxFn = open.dialer("unix")
 	case sentinel:
 		options.Sentinel = valkey.SentinelOption{
 			MasterSet: u.primary, Username: opts.SentinelUser, Password: opts.SentinelPassword,
@@ -174,7 +180,9 @@ func (u *URL) connectValkey(ctx context.Context, opts *Options) (*Connection, er
 			}
 			return reply, err
 		},
-		Close: client.Close,
+		Pool:   func() (inUse, idle int) { return int(open.open.Load()), 0 },
+		Memory: valkeyMemory(client, u.topology == cluster),
+		Close:  client.Close,
 	}, nil
 }
 

@@ -56,6 +56,18 @@ func works(t *testing.T, text string, opts *Options) {
 			}
 		}
 	}
+	if inUse, idle := c.Pool(); inUse+idle == 0 {
+		t.Errorf("%s: no connection is open", text)
+	}
+	if memory, err := c.Memory(ctx); err != nil || len(memory) == 0 {
+		t.Errorf("%s: memory %v, %v", text, memory, err)
+	} else {
+		for node, used := range memory {
+			if used < 100_000 || (node != "") != u.Sharded() {
+				t.Errorf("%s: node %q uses %d bytes", text, node, used)
+			}
+		}
+	}
 	two := make([]store.Op, 2)
 	for i := range two {
 		two[i] = store.Op{Slot: store.Slot{Key: fmt.Sprint("two", i), Limit: "l", Algorithm: gcra}}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -67,6 +68,7 @@ type Collector struct {
 	storeCalls *prometheus.HistogramVec
 	rules      *ruleMetrics
 	program    programMetrics
+	now        func() time.Time
 
 	mu      sync.Mutex                              // for new kinds and sources
 	kinds   atomic.Pointer[map[string]*kindMetrics] // replaced as a whole
@@ -84,7 +86,7 @@ var (
 // New returns a Collector, to be registered once. An option outside its bounds gives an error
 // that matches store.ErrInvalid.
 func New(opts *Options) (*Collector, error) {
-	c := &Collector{sources: map[string]source{}}
+	c := &Collector{sources: map[string]source{}, now: time.Now}
 	if opts != nil {
 		c.options = *opts
 	}

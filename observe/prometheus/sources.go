@@ -6,10 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/resilience"
 	memorystore "github.com/weirgo/weir/store/memory"
-	"github.com/weirgo/weir/store/script"
 )
 
 // source is something with counts of its own, read at each scrape.
@@ -28,6 +26,14 @@ type sink struct {
 func (s *sink) put(name string, value float64, labels ...string) {
 	m := sourceMetrics[name]
 	s.to <- prometheus.MustNewConstMetric(m.desc, m.kind, value, append([]string{s.source}, labels...)...)
+}
+
+// summary is the kind of a metric that has a count and a sum.
+const summary prometheus.ValueType = 0
+
+// summarize sends a count and a sum.
+func (s *sink) summarize(name string, count uint64, sum float64) {
+	s.to <- prometheus.MustNewConstSummary(sourceMetrics[name].desc, count, sum, nil, s.source)
 }
 
 // sourceMetric is a metric that sources have.
@@ -50,15 +56,6 @@ var (
 	ids       = declare(prometheus.GaugeValue, "ids", "Steps with an ID that a store in memory remembers.", "store")
 	evictions = declare(prometheus.CounterValue, "evictions_total", "States that a store in memory gave up for others.", "store")
 
-	scriptCalls    = declare(prometheus.CounterValue, "script_calls_total", "Calls of a script, and those whose script the server had lost (cached=\"false\").", "store", "cached")
-	decisions      = declare(prometheus.CounterValue, "store_decisions_total", "Decisions in these calls: over script_calls_total they are the decisions per call.", "store")
-	operations     = declare(prometheus.CounterValue, "store_operations_total", "Limits that were asked in these decisions.", "store")
-	commands       = declare(prometheus.CounterValue, "store_commands_total", "Commands that were sent to a server.", "store")
-	callsInFlight  = declare(prometheus.GaugeValue, "store_calls_in_flight", "Calls to a server that have no answer yet.", "store")
-	callsAbandoned = declare(prometheus.GaugeValue, "store_calls_abandoned", "Calls without an answer for which nobody waits any more.", "store")
-	waiting        = declare(prometheus.GaugeValue, "store_waiting", "Decisions that wait to be sent.", "store")
-	storeErrors    = declare(prometheus.CounterValue, "redis_errors_total", "Errors of a store on a server.", "store", "error_type")
-
 	breakerState   = declare(prometheus.GaugeValue, "breaker_state", "0 closed, 1 half open, 2 open.", "store", "node")
 	breakerOpened  = declare(prometheus.CounterValue, "breaker_opened_total", "How often a breaker has opened.", "store", "node")
 	breakerRefused = declare(prometheus.CounterValue, "breaker_refused_total", "Calls that an open breaker refused.", "store", "node")
@@ -73,10 +70,6 @@ var (
 
 	unsettledSlots = declare(prometheus.GaugeValue, "share_unsettled_slots", "Slots whose admissions of an outage are still to be charged to the store.", "store")
 	settledUnits   = declare(prometheus.CounterValue, "share_units_total", "Units that were admitted in outages, by what became of them.", "store", "state")
-
-	unmatched   = declare(prometheus.CounterValue, "unmatched_requests_total", "Requests that no rule applied to.", "enforcer")
-	tierLookups = declare(prometheus.CounterValue, "subject_lookups_total", "Look-ups of the tier and the limits of somebody.", "enforcer", "result")
-	standings   = declare(prometheus.GaugeValue, "standings", "Keys that are remembered as near their limit.", "enforcer")
 )
 
 // add puts a source in place of the one of the same kind and name, if any: a program that
@@ -106,32 +99,6 @@ func (c *Collector) AddMemory(name string, s *memorystore.Store) {
 		to.put(keys, float64(stats.Keys))
 		to.put(ids, float64(stats.IDs))
 		to.put(evictions, float64(stats.Evicted))
-	})
-}
-
-// AddServer reads the counts of a store on Redis or Valkey: redisstore.Store and
-// valkeystore.Store have one.
-func (c *Collector) AddServer(name string, s interface{ Stats() script.Stats }) {
-	c.add("server", name, func(to *sink) {
-		stats := s.Stats()
-		to.put(scriptCalls, float64(stats.Calls), "true")
-		to.put(scriptCalls, float64(stats.ScriptMisses), "false")
-		to.put(decisions, float64(stats.Groups))
-		to.put(operations, float64(stats.Ops))
-		to.put(commands, float64(stats.Commands))
-		to.put(callsInFlight, float64(stats.InFlight))
-		to.put(callsAbandoned, float64(stats.Abandoned))
-		to.put(waiting, float64(stats.Waiting))
-		e := stats.Errors
-		for _, each := range []struct {
-			class string
-			count int64
-		}{
-			{"invalid", e.Invalid}, {"cross_node", e.CrossNode}, {"closed", e.Closed}, {"unknown", e.OutcomeUnknown},
-			{"unavailable", e.Unavailable}, {"contention", e.Contention}, {"corrupt", e.Corrupt}, {"context", e.Context}, {other, e.Other},
-		} {
-			to.put(storeErrors, float64(each.count), each.class)
-		}
 	})
 }
 
@@ -189,17 +156,5 @@ func (c *Collector) AddShare(name string, s *resilience.Share) {
 		to.put(settledUnits, float64(stats.Settled), "settled")
 		to.put(settledUnits, float64(stats.Unknown), "unknown")
 		to.put(settledUnits, float64(stats.Unsettled), "unsettled")
-	})
-}
-
-// AddEnforcer reads the counts of an Enforcer that are not by rule. For those by rule the
-// Collector is its Observer (policy.EnforcerOptions).
-func (c *Collector) AddEnforcer(name string, e *policy.Enforcer) {
-	c.add("enforcer", name, func(to *sink) {
-		s := e.Stats()
-		to.put(unmatched, float64(s.Unmatched))
-		to.put(tierLookups, float64(s.Lookups-s.LookupErrors), "found")
-		to.put(tierLookups, float64(s.LookupErrors), "error")
-		to.put(standings, float64(s.Standings))
 	})
 }

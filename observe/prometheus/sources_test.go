@@ -35,6 +35,7 @@ func withEverything(t testing.TB) *Collector {
 	e := enforcer(t, c, policy.Rule{ID: "user", Key: []string{"user"}, Limit: spec("gcra:1/1h")})
 	c.AddMemory("local", m)
 	c.AddServer("redis", server{})
+	c.AddPool("redis", func() Pool { return Pool{InUse: 2, Idle: 3, Memory: map[string]int64{"10.0.0.1:6379": 1 << 20}} })
 	c.AddBreaker("redis", breaker)
 	c.AddDenyCache("redis", denials)
 	c.AddLease("redis", lease)
@@ -68,7 +69,7 @@ func withEverything(t testing.TB) *Collector {
 func TestSourcesShowTheirCounts(t *testing.T) {
 	got := gather(t, withEverything(t))
 	for name, want := range map[string]float64{
-		"rate_limiter_keys": 1, "rate_limiter_store_decisions_total": 8, "rate_limiter_store_operations_total": 9,
+		"rate_limiter_keys": 1, "rate_limiter_redis_memory_bytes": 1 << 20, "rate_limiter_rule_limit": 1, "rate_limiter_rule_period_seconds": 3600, "rate_limiter_store_operations_total": 9,
 		"rate_limiter_store_commands_total": 3, "rate_limiter_breaker_state": 0, "rate_limiter_denycache_misses_total": 2,
 		"rate_limiter_leased_units": 0, "rate_limiter_share_unsettled_slots": 0, "rate_limiter_unmatched_requests_total": 0,
 		"rate_limiter_inflight_limit": 2, "rate_limiter_inflight_holds": 2, "rate_limiter_inflight_waiting": 0, "rate_limiter_inflight_lost_total": 0,
@@ -87,6 +88,14 @@ func TestSourcesShowTheirCounts(t *testing.T) {
 			t.Errorf("requests in flight: %v", m)
 		}
 	}
+	for _, m := range got["rate_limiter_pool_connections"].Metric {
+		if want := map[string]float64{"in_use": 2, "idle": 3}[m.Label[1].GetValue()]; m.GetGauge().GetValue() != want {
+			t.Errorf("connections: %v", m)
+		}
+	}
+	if s := got["rate_limiter_decisions_per_call"].Metric[0].GetSummary(); s.GetSampleCount() != 2 || s.GetSampleSum() != 8 {
+		t.Errorf("decisions per call: %v", s)
+	}
 	for _, m := range got["rate_limiter_redis_errors_total"].Metric {
 		if unavailable := m.Label[0].GetValue() == "unavailable"; unavailable != (m.GetCounter().GetValue() == 4) {
 			t.Errorf("errors: %v", m)
@@ -103,5 +112,60 @@ func TestAddedAgainASourceTakesItsPlace(t *testing.T) {
 	c.AddMemory("local", second)
 	if f := gather(t, c)["rate_limiter_keys"]; len(f.Metric) != 1 || f.Metric[0].GetGauge().GetValue() != 1 {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestLimitsOfAPolicyAreShown: as they are written, of each rule that has its own, and anew
+// after a Swap; no more rules than have labels.
+func TestLimitsOfAPolicyAreShown(t *testing.T) {
+	c := weir.Must(New(&Options{Rules: 4}))
+	e := enforcer(t, c,
+		policy.Rule{ID: "burst", Key: []string{"user"}, Limit: spec("token-bucket:10/1s,burst=50")},
+		policy.Rule{ID: "two", Key: []string{"user"}, Limits: map[string]policy.LimitRef{"hour": spec("gcra:2/1h"), "day": spec("sliding-log:4/24h")}},
+		policy.Rule{ID: "blocked", Key: []string{"user"}, Limit: spec("0")},
+		policy.Rule{ID: "third", Key: []string{"user"}, Limit: spec("gcra:3/1m")},
+		policy.Rule{ID: "beyond", Key: []string{"user"}, Limit: spec("gcra:3/1m")},
+	)
+	c.AddEnforcer("api", e)
+	expect(t, c, `
+		# HELP rate_limiter_rule_limit Units that a rule of the policy admits in its period, for those who have no other limit. limit is the name among several limits of the rule.
+		# TYPE rate_limiter_rule_limit gauge
+		rate_limiter_rule_limit{enforcer="api",limit="",rule="burst"} 10
+		rate_limiter_rule_limit{enforcer="api",limit="",rule="third"} 3
+		rate_limiter_rule_limit{enforcer="api",limit="day",rule="two"} 4
+		rate_limiter_rule_limit{enforcer="api",limit="hour",rule="two"} 2
+		# HELP rate_limiter_rule_period_seconds The period of that limit.
+		# TYPE rate_limiter_rule_period_seconds gauge
+		rate_limiter_rule_period_seconds{enforcer="api",limit="",rule="burst"} 1
+		rate_limiter_rule_period_seconds{enforcer="api",limit="",rule="third"} 60
+		rate_limiter_rule_period_seconds{enforcer="api",limit="day",rule="two"} 86400
+		rate_limiter_rule_period_seconds{enforcer="api",limit="hour",rule="two"} 3600
+		`, "rate_limiter_rule_limit", "rate_limiter_rule_period_seconds")
+	next := weir.Must(policy.Compile(policy.Policy{Version: 1, Attributes: map[string]policy.Attribute{"user": {}},
+		Rules: []policy.Rule{{ID: "burst", Key: []string{"user"}, Limit: spec("gcra:7/1s")}}}, nil))
+	if _, err := e.Swap(next); err != nil {
+		t.Fatal(err)
+	}
+	if f := gather(t, c)["rate_limiter_rule_limit"]; len(f.Metric) != 1 || f.Metric[0].GetGauge().GetValue() != 7 {
+		t.Errorf("after a Swap: %v", f)
+	}
+}
+
+// TestAgeOfAConfigurationIsThatOfTheLastGoodOne: a failed reload leaves it as it is.
+func TestAgeOfAConfigurationIsThatOfTheLastGoodOne(t *testing.T) {
+	c := weir.Must(New(nil))
+	begun := c.now()
+	now := begun
+	c.now = func() time.Time { return now }
+	for i, step := range []struct {
+		err  error
+		want float64
+	}{{errors.New("no policy"), 10}, {nil, 0}, {errors.New("no policy"), 10}} {
+		now = now.Add(10 * time.Second)
+		c.ObserveReload(step.err)
+		got := gather(t, c)["rate_limiter_config_age_seconds"].Metric[0].GetGauge().GetValue()
+		if got < step.want || got > step.want+1 { // begun is read after the Collector was made
+			t.Errorf("step %d: %v s, want %v", i, got, step.want)
+		}
 	}
 }
