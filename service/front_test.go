@@ -82,19 +82,19 @@ func TestEnvoyIsAnsweredAsConfigured(t *testing.T) {
 		t.Errorf("%v: want a denial without headers and metadata", r)
 	}
 	for _, mode := range []string{", shadow: true", ", quota: true"} { // what is over in quota mode denies alone
-		if r := second(merged+mode); r.GetOverallCode() != pb.RateLimitResponse_OK || r.GetStatuses()[0].GetCode() != pb.RateLimitResponse_OVER_LIMIT {
+		if r := second(merged + mode); r.GetOverallCode() != pb.RateLimitResponse_OK || r.GetStatuses()[0].GetCode() != pb.RateLimitResponse_OVER_LIMIT {
 			t.Errorf("%s: %v: want OK, and a status that is over", mode, r)
 		}
 	}
 	for names, want := range map[string]string{
 		"{}": "RateLimit-Limit=1 RateLimit-Remaining=0", "{limit: X-Limit, remaining: X-Left}": "X-Limit=1 X-Left=0",
 	} {
-		h := second(merged+", headers: "+names).GetResponseHeadersToAdd()
+		h := second(merged + ", headers: " + names).GetResponseHeadersToAdd()
 		if len(h) != 3 || h[0].GetKey()+"="+h[0].GetValue()+" "+h[1].GetKey()+"="+h[1].GetValue() != want || h[2].GetKey() != "RateLimit-Reset" || h[2].GetValue() == "0" {
 			t.Errorf("headers: %s: %v, want %s", names, h, want)
 		}
 	}
-	fields := second(merged+", dynamic_metadata: true").GetDynamicMetadata().GetFields()
+	fields := second(merged + ", dynamic_metadata: true").GetDynamicMetadata().GetFields()
 	if fields["domain"].GetStringValue() != "d" || len(fields["descriptors"].GetListValue().GetValues()) != 2 {
 		t.Errorf("%v: want the domain and two descriptors", fields)
 	}

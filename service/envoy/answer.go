@@ -59,7 +59,7 @@ func (s *Service) answer(req *pb.RateLimitRequest, asks []ask) *pb.RateLimitResp
 
 func statusOf(a *ask) *pb.RateLimitResponse_DescriptorStatus {
 	d := &pb.RateLimitResponse_DescriptorStatus{Code: pb.RateLimitResponse_OK}
-	if a.rule == nil {
+	if a.rule == nil || a.err != nil {
 		return d
 	}
 	if a.rule.unlimited {
@@ -119,7 +119,7 @@ func metadata(req *pb.RateLimitRequest, asks []ask, statuses []*pb.RateLimitResp
 			fields["hitsAddend"] = structpb.NewNumberValue(float64(d.GetHitsAddend().GetValue()))
 		}
 		descriptors.Values = append(descriptors.Values, structpb.NewStructValue(&structpb.Struct{Fields: fields}))
-		if asks[i].counts() && statuses[i].GetCode() == pb.RateLimitResponse_OK {
+		if asks[i].counts() && asks[i].err == nil && statuses[i].GetCode() == pb.RateLimitResponse_OK {
 			merge(merged, asks[i].rule.metadata)
 		}
 	}

@@ -22,6 +22,7 @@ type ask struct {
 
 	outcome algorithm.Outcome
 	at      algorithm.Instant
+	err     error // why there is no outcome, where the others have one
 }
 
 // counts reports whether the store is asked.
@@ -148,12 +149,14 @@ type group struct {
 }
 
 // chargeExact charges all of some asks, or nothing. all are those of the request. What gives
-// back does so afterwards, whatever the others were answered.
+// back does so afterwards, whatever the others were answered. Where it fails then, the others
+// keep their answer: they may have been charged.
 func (s *Service) chargeExact(ctx context.Context, all []ask, asks []*ask) error {
 	groups, refunds, err := groupsOf(asks)
 	if err != nil {
 		return err
 	}
+	decided := len(groups) > 0
 	for len(groups) > 0 {
 		ops := make([]store.Op, len(groups))
 		for i := range groups {
@@ -180,7 +183,16 @@ func (s *Service) chargeExact(ctx context.Context, all []ask, asks []*ask) error
 		}
 		groups = admitted // only shadow or quota mode stood in their way
 	}
-	return s.chargeEach(ctx, refunds)
+	if err = s.chargeEach(ctx, refunds); err == nil || !decided {
+		return err
+	}
+	s.storeErrors.Add(1)
+	for _, a := range refunds {
+		if a.at == 0 { // the others were given back before
+			a.err = err
+		}
+	}
+	return nil
 }
 
 // groupsOf joins the asks of each state.

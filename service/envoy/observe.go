@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,14 +15,15 @@ func (s *Service) observe(ctx context.Context, asks []*ask, err error, took time
 		return
 	}
 	for _, a := range asks {
+		failed := cmp.Or(err, a.err)
 		o := weir.Observation{
 			Kind: weir.KindTake, Limit: a.slot.Limit, Key: a.slot.Key, Algorithm: a.slot.Algorithm, Cost: a.cost,
-			Shadow: a.rule.shadow || s.opts.Shadow, Err: err, Took: took,
+			Shadow: a.rule.shadow || s.opts.Shadow, Err: failed, Took: took,
 		}
 		if a.negative {
 			o.Verb = algorithm.Refund
 		}
-		if err == nil {
+		if failed == nil {
 			o.Allowed = !a.over()
 			o.Decision = weir.Decision{
 				Allowed: o.Allowed, Limit: a.outcome.Limit, Remaining: a.outcome.Remaining, Debt: a.outcome.Debt,

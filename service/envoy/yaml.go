@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"math"
 
 	"go.yaml.in/yaml/v2"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -123,30 +124,45 @@ func metadataOf(values map[string]any) (*structpb.Struct, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	return structpb.NewStruct(plain(values).(map[string]any))
+	plain, err := plain(values)
+	if err != nil {
+		return nil, err
+	}
+	return structpb.NewStruct(plain.(map[string]any))
 }
 
-// plain gives every map keys of type string.
-func plain(value any) any {
+// plain gives every map keys of type string. Numbers that JSON does not have are an error:
+// no answer could show them.
+func plain(value any) (any, error) {
 	switch value := value.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(value))
-		for k, v := range value {
-			out[k] = plain(v)
-		}
-		return out
+		return plainMap(value, func(key string) string { return key })
 	case map[any]any:
-		out := make(map[string]any, len(value))
-		for k, v := range value {
-			out[fmt.Sprint(k)] = plain(v)
-		}
-		return out
+		return plainMap(value, func(key any) string { return fmt.Sprint(key) })
 	case []any:
 		out := make([]any, len(value))
 		for i, v := range value {
-			out[i] = plain(v)
+			var err error
+			if out[i], err = plain(v); err != nil {
+				return nil, err
+			}
 		}
-		return out
+		return out, nil
+	case float64:
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return nil, fmt.Errorf("number %g is not allowed: must be finite", value)
+		}
 	}
-	return value
+	return value, nil
+}
+
+func plainMap[K comparable](from map[K]any, name func(K) string) (any, error) {
+	out := make(map[string]any, len(from))
+	for key, v := range from {
+		var err error
+		if out[name(key)], err = plain(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

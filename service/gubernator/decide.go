@@ -103,7 +103,7 @@ func (q *query) answer(ctx context.Context) (*pb.RateLimitResp, error) {
 			return &pb.RateLimitResp{Limit: q.item.GetLimit(), Remaining: q.item.GetLimit()}, nil
 		}
 	}
-	if err := q.take(ctx, slot, leaky); err != nil {
+	if err := q.take(ctx, &slot, leaky); err != nil {
 		return nil, err
 	}
 	r := &pb.RateLimitResp{Limit: q.item.GetLimit(), Remaining: q.outcome.Remaining, ResetTime: q.resetTime(leaky)}
@@ -130,7 +130,7 @@ func (q *query) algorithm(give int64) (algorithm.Algorithm, error) {
 }
 
 // take takes the hits, or gives them back where they are negative.
-func (q *query) take(ctx context.Context, slot store.Slot, leaky bool) error {
+func (q *query) take(ctx context.Context, slot *store.Slot, leaky bool) error {
 	hits := q.item.GetHits()
 	switch {
 	case hits < 0 && leaky:
@@ -172,17 +172,35 @@ func (q *query) take(ctx context.Context, slot store.Slot, leaky bool) error {
 // maxDrains bounds how often what is left is taken.
 const maxDrains = 100
 
-func (q *query) apply(ctx context.Context, slot store.Slot, r algorithm.Request) error {
-	ops := []store.Op{{Slot: slot, Request: r}}
-	var err error
-	if r.Cost == 0 {
-		q.at, err = q.service.store.Peek(ctx, ops)
-	} else {
-		q.at, _, err = q.service.store.Apply(ctx, ops)
+// apply asks the store. Where its clock is not in the interval of the calendar in which the
+// clock of this process is, nothing was changed, and the interval of the store's clock counts.
+func (q *query) apply(ctx context.Context, slot *store.Slot, r algorithm.Request) error {
+	for range maxIntervals {
+		ops := []store.Op{{Slot: *slot, Request: r}}
+		var err error
+		if r.Cost == 0 {
+			q.at, err = q.service.store.Peek(ctx, ops)
+		} else {
+			q.at, _, err = q.service.store.Apply(ctx, ops)
+		}
+		q.outcome = ops[0].Outcome
+		w, is := slot.Algorithm.(window)
+		if err != nil || !is || w.contains(q.at) {
+			return err
+		}
+		begin, end, err := calendar(q.at.Time().In(q.service.opts.Zone), q.item.GetDuration())
+		if err != nil {
+			return err
+		}
+		q.begin, q.length = begin, end.Sub(begin)
+		w.start, w.length = begin.UnixMicro(), q.length.Microseconds()
+		slot.Algorithm = w
 	}
-	q.outcome = ops[0].Outcome
-	return err
+	return errors.New("DURATION_IS_GREGORIAN: the clock of the store was in another interval each time")
 }
+
+// maxIntervals bounds how often an item is tried in another interval.
+const maxIntervals = 4
 
 // resetTime is, in ms, when a window ends, and when a leaky bucket has leaked so much that
 // its limit remains.

@@ -19,9 +19,9 @@ import (
 type Options struct {
 	// Zone is where days, months and years of DURATION_IS_GREGORIAN begin. nil is UTC.
 	Zone *time.Location
-	// Clock says in which calendar interval an item of DURATION_IS_GREGORIAN is. It should
-	// show what the store's clock shows, which counts for everything else. nil is the clock
-	// of the machine.
+	// Clock says in which calendar interval an item of DURATION_IS_GREGORIAN probably is.
+	// Where the store's clock is in another one, that counts, and costs a call more. nil is
+	// the clock of the machine.
 	Clock store.Clock
 	// Healthy returns why the service is not healthy, for HealthCheck. It is called
 	// concurrently. nil is always healthy.

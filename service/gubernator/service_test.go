@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirgo/weir/service/gubernator/pb"
@@ -145,25 +146,47 @@ func TestMonthsDoNotReachIntoTheNext(t *testing.T) {
 	}
 }
 
-// TestWindowWhoseNodeIsLateIsHeld: a service whose clock is behind the store's, or behind
-// another node's, does not begin the calendar interval anew.
-func TestWindowWhoseNodeIsLateIsHeld(t *testing.T) {
-	storeClock, late := mockClock(), mockClock()
-	s, err := New(inMemory(t, storeClock), &Options{Clock: late})
-	must(t, s, err)
-	r := item(token, 0, 10, pb.Behavior_DURATION_IS_GREGORIAN)
-	r.Hits = 1
-	storeClock.Add(61 * time.Second) // the store is in the next minute
-	over := 0
-	for range 30 {
-		answer, err := s.GetRateLimits(context.Background(), &pb.GetRateLimitsReq{Requests: []*pb.RateLimitReq{r}})
-		if must(t, answer, err).GetResponses()[0].GetStatus() == pb.Status_OVER_LIMIT {
-			over++
+// TestTheClockOfTheStoreCounts: a service whose clock is behind the store's, or ahead of it,
+// counts in the interval in which the store is, on every store: it begins none anew, and none
+// in the future.
+func TestTheClockOfTheStoreCounts(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(t *testing.T, clk *clock.Mock) store.Store) {
+		storeClock := mockClock() // at the beginning of a minute
+		states := open(t, storeClock)
+		var nodes []*Service
+		for _, ahead := range []time.Duration{-61 * time.Second, 0, 61 * time.Second, 100 * 24 * time.Hour} {
+			clk := mockClock()
+			clk.Add(ahead)
+			s, err := New(states, &Options{Clock: clk})
+			nodes = append(nodes, must(t, s, err))
 		}
-	}
-	if over != 20 {
-		t.Errorf("%d of 30 were over a limit of 10, want 20", over)
-	}
+		r := item(token, 0, 10, pb.Behavior_DURATION_IS_GREGORIAN)
+		ask := func(s *Service, hits int64) *pb.RateLimitResp {
+			t.Helper()
+			r.Hits = hits
+			answer, err := s.GetRateLimits(context.Background(), &pb.GetRateLimitsReq{Requests: []*pb.RateLimitReq{r}})
+			got := must(t, answer, err).GetResponses()[0]
+			if end := storeClock.Now().Truncate(time.Minute).Add(time.Minute).UnixMilli(); got.GetError() != "" || got.GetResetTime() != end {
+				t.Errorf("%v, want an end at %d", got, end)
+			}
+			return got
+		}
+		for minute := range 3 {
+			left := int64(10)
+			for i, hits := range []int64{1, 1, 1, 1, 2, 0, 2, 1, -1} {
+				left -= hits
+				if got := ask(nodes[i%len(nodes)], hits); got.GetRemaining() != left || got.GetStatus() != pb.Status_UNDER_LIMIT {
+					t.Errorf("minute %d, request %d: %v, want %d left", minute, i, got, left)
+				}
+			}
+			for i, s := range nodes {
+				if got := ask(s, 3); got.GetRemaining() != 2 || got.GetStatus() != pb.Status_OVER_LIMIT {
+					t.Errorf("minute %d, node %d: %v, want a denial with 2 left", minute, i, got)
+				}
+			}
+			storeClock.Add(time.Minute)
+		}
+	})
 }
 
 // TestStoreThatFailsIsAnErrorOfTheItem: without its key.

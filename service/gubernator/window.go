@@ -8,7 +8,8 @@ import (
 
 // window admits limit units in a window. It begins with the first unit that is taken, or at
 // a given start; the rest is as in a fixed window. A window whose length changes is measured
-// anew from where it began, and one whose limit changes keeps what was used.
+// anew from where it began, and one whose limit changes keeps what was used. A window with a
+// start refuses everything before and behind it, and changes nothing: see query.apply.
 //
 // The state is two words: "begin used". Used is below 0 where more was given back than was
 // taken: then more than the limit remains. It is not one of the algorithms of weir because
@@ -34,13 +35,22 @@ func (w window) Spec() algorithm.Spec {
 
 // Step implements algorithm.Algorithm.
 func (w window) Step(s algorithm.State, now algorithm.Instant, r algorithm.Request) (algorithm.State, algorithm.Outcome) {
-	begin, used := int64(now), int64(0)
-	if w.start > 0 && int64(now) < w.start+w.length {
-		begin = w.start
+	if !w.contains(now) {
+		o := algorithm.Outcome{Limit: w.limit, Allowed: r.Cost == 0}
+		if !o.Allowed {
+			o.RetryAfter = algorithm.Never
+		}
+		return s, o
 	}
-	begun := !s.Fresh() && s.Word(0) >= w.start && int64(now) < s.Word(0)+w.length
+	begin, used, begun := int64(now), int64(0), false
+	if w.start > 0 {
+		begin = w.start
+		begun = !s.Fresh() && s.Word(0) >= w.start
+	} else if begun = !s.Fresh() && int64(now) < s.Word(0)+w.length; begun {
+		begin = s.Word(0)
+	}
 	if begun {
-		begin, used = s.Word(0), s.Word(1)
+		used = s.Word(1)
 	}
 	wait := time.Duration(begin+w.length-int64(now)) * time.Microsecond
 	o := algorithm.Outcome{Limit: w.limit}
@@ -70,6 +80,11 @@ func (w window) Step(s algorithm.State, now algorithm.Instant, r algorithm.Reque
 	o.Remaining = max(0, w.limit-used)
 	o.Debt = max(0, used-w.limit)
 	return s, o
+}
+
+// contains reports whether an instant is in the window: always, where it has no start.
+func (w window) contains(at algorithm.Instant) bool {
+	return w.start == 0 || int64(at) >= w.start && int64(at) < w.start+w.length
 }
 
 // CheckState implements algorithm.StateChecker.
