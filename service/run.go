@@ -93,6 +93,7 @@ func (s *Service) stop() error {
 			}
 		})
 	}
+	s.watches.end()
 	wg.Go(func() {
 		done := make(chan struct{})
 		go func() {

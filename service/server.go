@@ -21,18 +21,24 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirgo/weir/api/weirv1"
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/gubernator"
+	gubernatorpb "github.com/weirgo/weir/service/gubernator/pb"
 	"github.com/weirgo/weir/service/rpc"
 )
 
-// maxMessage bounds a message of gRPC; REST bounds its bodies the same way.
-const maxMessage = 64 << 10
-
-// maxHeader bounds the headers of a request, and the metadata.
-const maxHeader = 32 << 10
+const (
+	// maxMessage bounds a message of gRPC; REST bounds its bodies the same way.
+	maxMessage = 64 << 10
+	// maxHeader bounds the headers of a request, and the metadata.
+	maxHeader = 32 << 10
+	// maxStreams bounds the calls in flight of one connection; a client holds back others.
+	maxStreams = 1000
+)
 
 // ownMethods are what the methods of weir.v1.RateLimiter and of health do.
 var ownMethods = auth.Methods{
@@ -105,9 +111,13 @@ func (s *Service) newServers(c *config.Config) error {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeader),
+		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.Unary(methods), s.auditUnary),
-		grpc.ChainStreamInterceptor(s.guard.Stream(methods)),
+		grpc.ChainStreamInterceptor(s.guard.Stream(methods), s.watches.stream),
+	}
+	if s.config.Load().Gubernator != nil { // whose requests are larger: a server has one bound
+		options = append(options, grpc.MaxRecvMsgSize(gubernator.MaxMessage), grpc.ChainUnaryInterceptor(boundedUnary))
 	}
 	if secure != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
@@ -184,6 +194,14 @@ func serverTLS(t *config.TLS) (*tls.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// boundedUnary refuses messages above maxMessage, but for those of gubernator.
+func boundedUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if m, is := message.(proto.Message); is && info.FullMethod != gubernatorpb.V1_GetRateLimits_FullMethodName && proto.Size(m) > maxMessage {
+		return nil, status.Errorf(codes.ResourceExhausted, "the message is larger than %d bytes", maxMessage)
+	}
+	return next(ctx, message)
 }
 
 // recoverUnary answers INTERNAL where a handler panics: one bad call must not end the

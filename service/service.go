@@ -63,6 +63,7 @@ type Service struct {
 	listeners   listeners
 	grpc        *grpc.Server
 	grpcHealth  *health.Server
+	watches     *watches
 	http, admin *http.Server
 	tls         atomic.Pointer[tls.Config] // of connections to come; nil without TLS
 	ready       readiness
@@ -79,7 +80,7 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 	if c == nil {
 		return nil, errors.New("service: config is nil: must be what config.Load returns")
 	}
-	s = &Service{tenants: map[string]*tenant{}}
+	s = &Service{tenants: map[string]*tenant{}, watches: newWatches()}
 	s.config.Store(c)
 	if opts != nil {
 		s.opts = *opts

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -25,6 +26,8 @@ import (
 	"github.com/weirgo/weir/policy/watch"
 	"github.com/weirgo/weir/service/audit"
 	"github.com/weirgo/weir/service/config"
+	"github.com/weirgo/weir/service/gubernator"
+	gubernatorpb "github.com/weirgo/weir/service/gubernator/pb"
 )
 
 func TestServesAndStops(t *testing.T) {
@@ -76,6 +79,58 @@ func TestDrainSaysSoFirst(t *testing.T) {
 	}
 	if r, err := s.CheckRateLimit(t.Context(), user("u")); err != nil || !r.Allowed {
 		t.Errorf("%v, %v: want an answer while it drains", r, err)
+	}
+}
+
+// TestStoppingDoesNotWaitForWatchers: they are told that the service stops, and their calls
+// end, which a graceful stop waits for.
+func TestStoppingDoesNotWaitForWatchers(t *testing.T) {
+	drained := make(chan struct{})
+	s := run(t, load(t, files(t, "weir.yaml", strings.Replace(free, "timeout: 20s", "timeout: 1h", 1))), &Options{drain: func(time.Duration) { <-drained }})
+	stream, err := healthpb.NewHealthClient(s.conn).Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func() healthpb.HealthCheckResponse_ServingStatus {
+		r, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetStatus()
+	}
+	for next() != healthpb.HealthCheckResponse_SERVING {
+	}
+	s.stop()
+	if got := next(); got != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("%s while it drains", got)
+	}
+	close(drained)
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("%v: want UNAVAILABLE", err)
+	}
+	if err := s.wait(t); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestWatchersAreBounded: whoever asks needs no token.
+func TestWatchersAreBounded(t *testing.T) {
+	s := run(t, load(t, files(t, "weir.yaml", free)), nil)
+	s.watches.n.Add(maxWatches - 1)
+	client := healthpb.NewHealthClient(s.conn)
+	first, err := client.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err == nil {
+		_, err = first.Recv()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := client.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	if err == nil {
+		_, err = second.Recv()
+	}
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v: want RESOURCE_EXHAUSTED", err)
 	}
 }
 
@@ -325,6 +380,24 @@ func TestMessagesAreBounded(t *testing.T) {
 	m.Endpoint = "/" + strings.Repeat("x", maxMessage)
 	if _, err := s.CheckRateLimit(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("%v: want a message above 64 KiB to be refused", err)
+	}
+	s = run(t, load(t, files(t, "weir.yaml", free+"gubernator: {enabled: true}\nrls: {files: [rls.yaml]}\n", "rls.yaml", rls)), nil)
+	if _, err := s.CheckRateLimit(t.Context(), m); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v: want a message above 64 KiB to be refused beside gubernator", err)
+	}
+	if _, err := pb.NewRateLimitServiceClient(s.conn).ShouldRateLimit(t.Context(), &pb.RateLimitRequest{Domain: m.Endpoint}); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v: want a message above 64 KiB to be refused by rls", err)
+	}
+	batch := &gubernatorpb.GetRateLimitsReq{}
+	for range gubernator.MaxItems {
+		batch.Requests = append(batch.Requests, &gubernatorpb.RateLimitReq{Name: "requests_per_second", UniqueKey: strings.Repeat("k", 100), Limit: 1, Hits: 1, Duration: 1000})
+	}
+	if r, err := gubernatorpb.NewV1Client(s.conn).GetRateLimits(t.Context(), batch); err != nil || len(r.GetResponses()) != gubernator.MaxItems {
+		t.Errorf("%v: want a batch of %d items to be answered", err, gubernator.MaxItems)
+	}
+	batch.Requests[0].UniqueKey = strings.Repeat("k", gubernator.MaxMessage)
+	if _, err := gubernatorpb.NewV1Client(s.conn).GetRateLimits(t.Context(), batch); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v: want a batch above 1 MiB to be refused", err)
 	}
 	large := metadata.AppendToOutgoingContext(t.Context(), "x", strings.Repeat("x", maxHeader))
 	if _, err := s.CheckRateLimit(large, user("u")); err == nil {

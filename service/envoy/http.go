@@ -10,12 +10,12 @@ import (
 )
 
 // maxBody is the most bytes of a request to /json.
-const maxBody = 1 << 20
+const maxBody = 64 << 10
 
 // JSONHandler returns the handler of /json: it takes a RateLimitRequest as JSON, by any
 // method, and answers a RateLimitResponse with status 200 (OK) or 429 (over a limit). A
 // request that is not valid, and one that the store did not decide, is 400; a body of
-// more than 1 MiB is 413.
+// more than 64 KiB is 413.
 func (s *Service) JSONHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

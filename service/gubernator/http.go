@@ -13,8 +13,9 @@ import (
 	"github.com/weirgo/weir/service/gubernator/pb"
 )
 
-// maxBody is the most bytes of a request.
-const maxBody = 4 << 20
+// MaxMessage is the most bytes of a request, over gRPC where the server says so, and as JSON:
+// 1,000 items have room for names and keys of 500 bytes each.
+const MaxMessage = 1 << 20
 
 // Handler returns the handler of the JSON gateway: POST /v1/GetRateLimits, GET
 // /v1/HealthCheck and GET /v1/LiveCheck. Names are as in the .proto file, numbers of 64
@@ -43,9 +44,9 @@ func (s *Service) Handler() http.Handler {
 }
 
 func read(w http.ResponseWriter, r *http.Request, into proto.Message) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return status.Errorf(codes.ResourceExhausted, "the body has more than %d bytes", maxBody)
+		return status.Errorf(codes.ResourceExhausted, "the body has more than %d bytes", MaxMessage)
 	}
 	if err != nil {
 		return status.Error(codes.InvalidArgument, "the body cannot be read")

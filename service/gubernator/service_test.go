@@ -53,7 +53,7 @@ func TestGateway(t *testing.T) {
 		{"POST", "/v1/GetRateLimits", `{}`, `200 {"responses":[]}`},
 		{"POST", "/v1/GetRateLimits", `{`, `400 {"code":3,"details":[],"message":"the body is no valid JSON of the request"}`},
 		{"POST", "/v1/GetRateLimits", `{"requests": [` + strings.Repeat(`{},`, MaxItems) + `{}]}`, `400 {"code":11,"details":[],"message":"Requests.RateLimits list too large; max size is '1000'"}`},
-		{"POST", "/v1/GetRateLimits", strings.Repeat(" ", maxBody+1), `413 {"code":8,"details":[],"message":"the body has more than 4194304 bytes"}`},
+		{"POST", "/v1/GetRateLimits", strings.Repeat(" ", MaxMessage+1), `413 {"code":8,"details":[],"message":"the body has more than 1048576 bytes"}`},
 		{"GET", "/v1/HealthCheck", "", `200 {"advertise_address":"","local_peers":[],"message":"no store","peer_count":1,"region_peers":[],"status":"unhealthy"}`},
 		{"GET", "/v1/LiveCheck", "", `200 {}`},
 	} {
