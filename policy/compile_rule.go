@@ -37,9 +37,9 @@ type rule struct {
 type ruleLimit struct {
 	name   string  // among several
 	state  string  // the name of its states
-	own    *spec   // nil: from the tier only
+	own    limit   // has no base where it is from the tier only
 	tier   string  // the name among the limits of tiers; "" if it is not from the tier
-	byTier []*spec // by tier; nil: it has none
+	byTier []limit // by tier; without a base: it has none
 }
 
 // cost is a Cost that was read.
@@ -160,6 +160,7 @@ func (c *compiler) rule(at Path, r *Rule) rule {
 	}
 	slices.Sort(into.keyNames)
 	c.limits(at, r, &into)
+	c.ruleSchedule(at.with("schedule"), r, &into)
 	return into
 }
 
@@ -245,14 +246,14 @@ func (c *compiler) limit(at Path, r *rule, state, name string, ref LimitRef) rul
 		c.to.leased[state] = true
 	}
 	if ref.Spec != "" || ref.Tier == "" {
-		l.own = c.spec(at, ref.Spec)
-		c.divide(at, l.own, r.shards)
+		l.own.base = c.spec(at, ref.Spec)
+		c.divide(at, l.own.base, r.shards)
 	}
 	if ref.Tier == "" {
 		return l
 	}
 	c.asked[ref.Tier] = append(c.asked[ref.Tier], r.shards)
-	if c.policy.DefaultTier == "" && l.own == nil {
+	if c.policy.DefaultTier == "" && l.own.base == nil {
 		c.refuse(Path{"default_tier"}, "", "a tier", "no tier for requests that have no other, which "+at.String()+" asks for")
 	}
 	byTier, has := c.limitOfTiers(ref.Tier)
@@ -261,8 +262,11 @@ func (c *compiler) limit(at Path, r *rule, state, name string, ref LimitRef) rul
 		return l
 	}
 	for i := range c.to.tiers {
-		c.divide(at.with("tier"), byTier[i], r.shards)
-		if !has[i] && l.own == nil {
+		for s := range byTier[i].specs {
+			c.divide(at.with("tier"), s, r.shards)
+		}
+		c.sameShards(at.with("tier"), &byTier[i], r.shards)
+		if !has[i] && l.own.base == nil {
 			c.refuse(at.with("tier"), ref.Tier, "a limit that every tier has, or beside a spec", "the tier "+c.to.tiers[i].name+" has no such limit")
 		}
 	}

@@ -17,7 +17,8 @@ type tier struct {
 	name       string
 	parent     int              // that it extends; -1: none
 	limits     map[string]*spec // its own
-	algorithms []string         // names of families, also those of its parent; nil: all
+	schedule   map[string][]scheduled
+	algorithms []string // names of families, also those of its parent; nil: all
 }
 
 // allows reports whether a limit of a subject or an override may be used in the tier.
@@ -133,14 +134,17 @@ func familyNames(r *algorithm.Registry) []string {
 	return names
 }
 
-// limitOfTiers returns the limit of a name that each tier has, its own or its parent's; nil
-// where it has none, or one that was refused.
-func (c *compiler) limitOfTiers(name string) (byTier []*spec, has []bool) {
-	byTier, has = make([]*spec, len(c.to.tiers)), make([]bool, len(c.to.tiers))
+// limitOfTiers returns the limit of a name that each tier has, its own or its parent's; without
+// a base where it has none, or one that was refused.
+func (c *compiler) limitOfTiers(name string) (byTier []limit, has []bool) {
+	byTier, has = make([]limit, len(c.to.tiers)), make([]bool, len(c.to.tiers))
 	for _, i := range c.tierOrder {
 		t := &c.to.tiers[i]
-		if byTier[i], has[i] = t.limits[name]; !has[i] && t.parent >= 0 {
+		if byTier[i].base, has[i] = t.limits[name]; !has[i] && t.parent >= 0 {
 			byTier[i], has[i] = byTier[t.parent], has[t.parent]
+		}
+		if own := t.schedule[name]; len(own) > 0 {
+			byTier[i].schedule = slices.Concat(own, byTier[i].schedule)
 		}
 	}
 	return byTier, has
@@ -172,6 +176,7 @@ func (c *compiler) compileTiers() {
 			done[at] = true
 		}
 	}
+	c.tierSchedules()
 	if name := c.policy.DefaultTier; name != "" {
 		if i, known := c.to.tierNumbers[name]; known {
 			c.to.defaultTier = i

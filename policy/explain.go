@@ -176,17 +176,25 @@ func (r *ExplainedRule) write(b *strings.Builder) {
 	}
 }
 
+// layer says where the limit comes from.
+func (l *PlannedLimit) layer() string {
+	if l.When == "" {
+		return l.Source.String()
+	}
+	return l.Source.String() + " at " + l.When
+}
+
 func (l *PlannedLimit) write(b *strings.Builder) {
 	fmt.Fprintf(b, "  limit %s: ", l.Limit.Name)
 	switch l.Action {
 	case ActionMissing:
 		b.WriteString("denies, because a key attribute is missing")
 	case ActionBlock:
-		b.WriteString("blocks, from " + l.Source.String())
+		b.WriteString("blocks, from " + l.layer())
 	case ActionExempt:
-		b.WriteString("exempts, from " + l.Source.String())
+		b.WriteString("exempts, from " + l.layer())
 	default:
-		fmt.Fprintf(b, "%s, from %s, %d for %s", l.Spec, l.Source, l.Cost, l.Key)
+		fmt.Fprintf(b, "%s, from %s, %d for %s", l.Spec, l.layer(), l.Cost, l.Key)
 		if l.Shards > 0 {
 			fmt.Fprintf(b, ", from one of %d shards", l.Shards)
 		}

@@ -20,6 +20,7 @@ type fieldInfo struct {
 	choices  []string // of a text
 	pattern  string   // of a text
 	some     bool     // a list or a mapping must not be empty
+	patterns bool     // the names of a mapping may be patterns of endpoints
 }
 
 // structInfo describes a mapping with known fields.
@@ -33,6 +34,11 @@ type structInfo struct {
 const (
 	namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
 	modePattern = `^(enforce|shadow|off|enforce ([1-9][0-9]?|100)%)$`
+	whenPattern = `^ *` + whenPart + `( *, *` + whenPart + `)* *$`
+	whenPart    = `(` + dayPart + `( +` + timesPart + `)?|` + timesPart + `)`
+	dayPart     = `(Sun|Mon|Tue|Wed|Thu|Fri|Sat)(-(Sun|Mon|Tue|Wed|Thu|Fri|Sat))?`
+	timesPart   = `([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)`
+	zonePattern = `^[A-Za-z0-9_+/-]+$`
 	timePattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$`
 )
 
@@ -56,6 +62,7 @@ var table = []structInfo{
 	{reflect.TypeFor[Tier](), "Tiers", "Limits by name, for those who have the tier.", []fieldInfo{
 		{name: "extends", about: "The tier whose limits and algorithms count where this one has none.", usual: "none", pattern: namePattern},
 		{name: "limits", about: "Specs by the name that rules ask for."},
+		{name: "schedule", about: "Other numbers for `limits`, also for those of the tier that this one extends, at some times of the week. The first entry that has a limit and whose time it is counts. Where this tier has a limit, the entries of the tier that it extends do not count for it.", some: true},
 		{name: "algorithms", about: "The only algorithms that limits of subjects and overrides may use for those who have the tier. Another one is passed over.", usual: "all", some: true},
 	}},
 	{reflect.TypeFor[Rule](), "Rules", "A rule limits the requests that it matches. Exactly one of `limit`, `limits` and `endpoints` says how.", []fieldInfo{
@@ -64,7 +71,8 @@ var table = []structInfo{
 		{name: "key", about: "Attributes that tell those who are limited apart. Without any, all requests share one state."},
 		{name: "limit", about: "The one limit of the rule."},
 		{name: "limits", about: "Several limits by name, which all have to admit a request.", some: true},
-		{name: "endpoints", about: "Limits by endpoint pattern. The most specific pattern that matches a request counts; a request that none matches does not meet the rule. `match.endpoints` must be absent.", some: true},
+		{name: "endpoints", about: "Limits by endpoint pattern. The most specific pattern that matches a request counts; a request that none matches does not meet the rule. `match.endpoints` must be absent.", some: true, patterns: true},
+		{name: "schedule", about: "Other numbers for the limits of the rule at some times of the week. The first entry that has a limit and whose time it is counts. A limit that comes from the tier alone is for the schedule of the tier.", some: true},
 		{name: "cost", about: "What a request costs.", usual: "1 unit"},
 		{name: "on_missing", about: "What to do with a request without one of the `key` attributes: the rule does not apply (`skip`), the request is denied (`deny`), or all such requests have one key (`shared`), with `colocate` one for each value of that attribute.", usual: "`skip`", choices: []string{string(SkipMissing), string(DenyMissing), string(ShareMissing)}},
 		{name: "on_failure", about: "What to answer when the store cannot: `closed` denies, `open` admits without counting, `local` asks a decider of the process. Of several rules the strictest counts: `closed`, `local`, `open`.", usual: "of the enforcer", choices: []string{string(FailClosed), string(FailOpen), string(FailLocal)}},
@@ -76,6 +84,12 @@ var table = []structInfo{
 		{name: "lease", about: "Whether processes take units of the limits in advance and hand them out without the store. The program has to have leases, and refuses the policy otherwise. Not with `shards`. See [hot keys](../guides/hot-keys.md#in-a-policy).", usual: "false"},
 		{name: "warn_at", about: "Percent of a limit from which a request has the standing `warning`.", usual: "80", min: 1, max: 100},
 		{name: "calm_at", about: "Percent of a limit below which the standing is `normal` again; at most `warn_at`.", usual: "70", min: 1, max: 100},
+	}},
+	{reflect.TypeFor[Scheduled](), "Schedules", "Other numbers for limits at some times of the week. States run on: a limit keeps its algorithm, and a window its period, or it is `0` or `unlimited`. Exactly one of `limit` and `limits` says which.", []fieldInfo{
+		{name: "when", about: "Days, times of the day or both: `Mon-Fri 08:00-18:00`, `Sat-Sun`, `22:00-06:00`; several with a comma between. A time until one that is not later ends on the next day, and belongs to the day on which it begins. The end does not belong to it. Times are those that clocks show: of an hour that clocks show twice both count, and one that they skip never comes.", required: true, pattern: whenPattern},
+		{name: "zone", about: "The name of a zone of the IANA database, such as `Europe/Berlin`.", usual: "UTC", pattern: zonePattern},
+		{name: "limit", about: "The limit of a rule that has one."},
+		{name: "limits", about: "Limits by name: of a tier, or of a rule that has several or one for each endpoint.", some: true, patterns: true},
 	}},
 	{reflect.TypeFor[Match](), "Match", "The requests that a rule is for: they match one of the endpoints, if there are any, and all of the attributes.", []fieldInfo{
 		{name: "endpoints", about: "Patterns of `net/http.ServeMux`, such as `POST /login`, `/api/` and `GET example.com/orders/{id}`, with its meaning and precedence.", usual: "all", some: true},

@@ -12,7 +12,7 @@ type RuleLimit struct {
 
 // Limits returns the limits of all rules, in the order of the policy, and of a rule in that
 // of the names of its limits. A limit that tiers alone have is left out, and so are a block,
-// an exemption and a rule that is off. It allocates the slice: n limits, n entries.
+// an exemption and a rule that is off. Schedules do not count. It allocates the slice: n limits, n entries.
 func (c *Compiled) Limits() []RuleLimit {
 	var all []RuleLimit
 	for i := range c.rules {
@@ -21,7 +21,7 @@ func (c *Compiled) Limits() []RuleLimit {
 			continue
 		}
 		for k := range r.limits {
-			if own := r.limits[k].own; own != nil && own.action == ActionAsk {
+			if own := r.limits[k].own.base; own != nil && own.action == ActionAsk {
 				all = append(all, RuleLimit{Rule: r.id, Name: r.limits[k].name, Algorithm: own.algorithm})
 			}
 		}

@@ -203,21 +203,14 @@ func (l *linter) cost(at Path, i int) {
 	if written.Attribute != "" && written.Max > highest {
 		highest, what = written.Max, fmt.Sprintf("a cost of up to %d", written.Max)
 	}
-	seen := map[*spec]bool{}
-	for _, limit := range r.limits {
-		for _, s := range append([]*spec{limit.own}, limit.byTier...) {
-			if s == nil || s.action != ActionAsk || seen[s] {
-				continue
-			}
-			seen[s] = true
-			capacity, of := s.capacity, ""
-			if r.shards > 0 {
-				parts := s.divided(r.shards).parts
-				capacity, of = parts[len(parts)-1].capacity, fmt.Sprintf("one of %d shards of ", len(parts))
-			}
-			if capacity < highest {
-				l.add(lintCost, at.with("cost"), "%s is above the %d that %s%s admits at most: such a request never passes", what, capacity, of, s.text)
-			}
+	for s := range specsOf(r) {
+		capacity, of := s.capacity, ""
+		if r.shards > 0 {
+			parts := s.divided(r.shards).parts
+			capacity, of = parts[len(parts)-1].capacity, fmt.Sprintf("one of %d shards of ", len(parts))
+		}
+		if capacity < highest {
+			l.add(lintCost, at.with("cost"), "%s is above the %d that %s%s admits at most: such a request never passes", what, capacity, of, s.text)
 		}
 	}
 }
@@ -280,19 +273,23 @@ func (l *linter) specs() {
 	for i := range l.Compiled.rules {
 		at := Path{"rules", i}
 		for _, limit := range l.Compiled.rules[i].limits {
+			below := at.with("limit")
 			switch {
 			case l.Compiled.rules[i].byEndpoint:
-				l.spec(at.with("endpoints", limit.name), limit.own)
+				below = at.with("endpoints", limit.name)
 			case limit.name != "":
-				l.spec(at.with("limits", limit.name), limit.own)
-			default:
-				l.spec(at.with("limit"), limit.own)
+				below = at.with("limits", limit.name)
 			}
+			l.spec(below, limit.own.base)
+			l.scheduled(at, limit.own.schedule)
 		}
 	}
 	for name, t := range l.Policy.Tiers {
 		for limit := range t.Limits {
 			l.spec(Path{"tiers", name, "limits", limit}, l.Compiled.tiers[l.Compiled.tierNumbers[name]].limits[limit])
+		}
+		for _, schedule := range l.Compiled.tiers[l.Compiled.tierNumbers[name]].schedule {
+			l.scheduled(Path{"tiers", name}, schedule)
 		}
 	}
 	for i, s := range l.Compiled.subjects.all {
@@ -302,6 +299,13 @@ func (l *linter) specs() {
 	}
 	for i, o := range l.Compiled.overrides.all {
 		l.spec(Path{"overrides", i, "limit"}, o.limit)
+	}
+}
+
+// scheduled looks at what a schedule says of a limit.
+func (l *linter) scheduled(at Path, schedule []scheduled) {
+	for _, entry := range schedule {
+		l.spec(at.with("schedule", entry.number), entry.spec)
 	}
 }
 

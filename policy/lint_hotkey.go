@@ -1,13 +1,23 @@
 package policy
 
-// specsOf yields the limits of a rule, of the rule itself and of the tiers, each once.
-func specsOf(r *rule, yield func(*spec)) {
-	seen := map[*spec]bool{}
-	for _, limit := range r.limits {
-		for _, s := range append([]*spec{limit.own}, limit.byTier...) {
-			if s != nil && s.action == ActionAsk && !seen[s] {
-				seen[s] = true
-				yield(s)
+import "iter"
+
+// specsOf yields the limits of a rule, of the rule itself and of the tiers, at all times, each
+// once.
+func specsOf(r *rule) iter.Seq[*spec] {
+	return func(yield func(*spec) bool) {
+		seen := map[*spec]bool{}
+		for _, l := range r.limits {
+			for _, layer := range append([]limit{l.own}, l.byTier...) {
+				for s := range layer.specs {
+					if s.action != ActionAsk || seen[s] {
+						continue
+					}
+					seen[s] = true
+					if !yield(s) {
+						return
+					}
+				}
 			}
 		}
 	}
@@ -23,11 +33,11 @@ func (l *linter) shards(i int) {
 		l.add(lintShards, at, "colocate: %s keeps all shards of a key on one server of a cluster, and they deny requests earlier for nothing",
 			l.Compiled.attributes.all[colocate].name)
 	}
-	specsOf(r, func(s *spec) {
+	for s := range specsOf(r) {
 		if n := len(s.divided(r.shards).parts); n < r.shards {
 			l.add(lintShards, at, "%s has room for %d shards, and not for %d: a shard has at least one unit of limit and burst", s.text, n, r.shards)
 		}
-	})
+	}
 }
 
 // leastLeased is the smallest capacity of which a lease is taken by default: a twentieth
@@ -43,14 +53,14 @@ func (l *linter) lease(i int) {
 	if r.onFailure == FailClosed {
 		l.add(lintLease, at, "on_failure: closed denies when the store is gone, and units that a process holds are handed out for as long as a lease lasts")
 	}
-	specsOf(r, func(s *spec) {
+	for s := range specsOf(r) {
 		switch {
 		case s.family == "sliding-log" || s.family == "leaky-bucket":
 			l.add(lintLease, at, "%s is never leased: gcra, token-bucket, fixed-window and sliding-counter are", s.text)
 		case s.capacity < leastLeased:
 			l.add(lintLease, at, "%s is never leased: its %d units are fewer than the %d of which a lease is taken", s.text, s.capacity, leastLeased)
 		}
-	})
+	}
 	if len(r.limits) > 1 && !r.byEndpoint {
 		l.add(lintLease, at, "the rule has %d limits, which are asked together: a lease answers for one limit alone", len(r.limits))
 		return

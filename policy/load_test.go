@@ -33,7 +33,7 @@ attributes:
 default_tier: free
 tiers:
   free:       {limits: {api: "gcra:60/1m,burst=10"}}
-  enterprise: {extends: free, limits: {api: unlimited}, algorithms: [gcra, token-bucket]}
+  enterprise: {extends: free, limits: {api: unlimited}, algorithms: [gcra, token-bucket], schedule: [{when: Sat-Sun, limits: {api: "gcra:600/1m"}}]}
 rules:
   - id: login
     match: {endpoints: ["POST /login"], attributes: {org: [acme, "!globex"], user: 42, tier: "*"}}
@@ -44,6 +44,9 @@ rules:
     active: {from: 2026-12-01T00:00:00Z, until: 2026-12-31T01:00:00+01:00}
     warn_at: 90
     calm_at: 50
+    schedule:
+      - {when: "Mon-Fri 08:00-18:00, Sat", zone: Europe/Berlin, limit: "sliding-log:3/15m"}
+      - {when: 22:00-06:00, limit: 0}
   - id: api
     key: [org, api_key]
     limit: {tier: api, spec: 0}
@@ -54,6 +57,7 @@ rules:
     endpoints:
       "POST /api/orders": gcra:10/1m
       "GET /api/orders/{id}": {tier: api}
+    schedule: [{when: Sun, limits: {"POST /api/orders": "gcra:20/1m"}}]
   - id: total
     limits: {minute: "gcra:10000/1m", day: 0}
     replaces: [login]
@@ -75,8 +79,9 @@ func wholePolicy() Policy {
 		},
 		DefaultTier: "free",
 		Tiers: map[string]Tier{
-			"free":       {Limits: map[string]Spec{"api": "gcra:60/1m,burst=10"}},
-			"enterprise": {Extends: "free", Limits: map[string]Spec{"api": Unlimited}, Algorithms: []string{"gcra", "token-bucket"}},
+			"free": {Limits: map[string]Spec{"api": "gcra:60/1m,burst=10"}},
+			"enterprise": {Extends: "free", Limits: map[string]Spec{"api": Unlimited}, Algorithms: []string{"gcra", "token-bucket"},
+				Schedule: []Scheduled{{When: "Sat-Sun", Limits: map[string]Spec{"api": "gcra:600/1m"}}}},
 		},
 		Rules: []Rule{
 			{
@@ -87,12 +92,14 @@ func wholePolicy() Policy {
 				},
 				Key: []string{"ip"}, Limit: LimitRef{Spec: "sliding-log:5/15m"},
 				OnFailure: FailClosed, Mode: EnforcePercent(10), Active: Active{From: at(12, 1), Until: at(12, 31)}, WarnAt: 90, CalmAt: 50,
+				Schedule: []Scheduled{{When: "Mon-Fri 08:00-18:00, Sat", Zone: "Europe/Berlin", Limit: "sliding-log:3/15m"}, {When: "22:00-06:00", Limit: Block}},
 			},
 			{
 				ID: "api", Key: []string{"org", "api_key"}, Limit: LimitRef{Tier: "api", Spec: Block},
 				Cost: Cost{Attribute: "units", Default: 1, Max: 1000}, OnMissing: DenyMissing, Colocate: "org",
 			},
-			{ID: "orders", Endpoints: map[string]LimitRef{"POST /api/orders": {Spec: "gcra:10/1m"}, "GET /api/orders/{id}": {Tier: "api"}}},
+			{ID: "orders", Endpoints: map[string]LimitRef{"POST /api/orders": {Spec: "gcra:10/1m"}, "GET /api/orders/{id}": {Tier: "api"}},
+				Schedule: []Scheduled{{When: "Sun", Limits: map[string]Spec{"POST /api/orders": "gcra:20/1m"}}}},
 			{ID: "total", Limits: map[string]LimitRef{"minute": {Spec: "gcra:10000/1m"}, "day": {Spec: Block}}, Replaces: []string{"login"}},
 		},
 		Subjects: []Subject{{Match: Conditions{"org": {"acme"}}, Tier: "enterprise", Limits: map[string]Spec{"api": "gcra:9000/1m"}}},
@@ -120,7 +127,7 @@ func TestDecoderRefusesWithThePlace(t *testing.T) {
 	rule := "version: 1\nrules:\n  - id: a\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"list at the top", "- 1\n", `line 1, column 1: a list is not allowed: must be a mapping`},
-		{"unknown field", rule + "    limti: gcra:1/1s\n", `line 4, column 5: rules[0].limti: unknown field: must be one of id, match, key, limit, limits, endpoints, cost, on_missing, on_failure, mode, active, replaces, colocate, shards, lease, warn_at, calm_at; did you mean "limit"?`},
+		{"unknown field", rule + "    limti: gcra:1/1s\n", `line 4, column 5: rules[0].limti: unknown field: must be one of id, match, key, limit, limits, endpoints, schedule, cost, on_missing, on_failure, mode, active, replaces, colocate, shards, lease, warn_at, calm_at; did you mean "limit"?`},
 		{"unknown field at the top", "version: 1\nrule: []\n", `line 2, column 1: rule: unknown field: must be one of version, attributes, default_tier, tiers, rules, subjects, overrides, lists; did you mean "rules"?`},
 		{"unknown field of a limit", rule + "    limit: {teir: api}\n", `line 4, column 13: rules[0].limit.teir: unknown field: must be one of spec, tier; did you mean "tier"?`},
 		{"mapping in place of a list", "rules: {id: a}\n", `line 1, column 8: rules: a mapping is not allowed: must be a list`},

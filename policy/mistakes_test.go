@@ -90,7 +90,7 @@ func TestWholePolicyIsRead(t *testing.T) {
 		"12:25": {"rules", 0, "match", "endpoints", 0},
 		"12:60": {"rules", 0, "match", "attributes", "org", 0},
 		"14:12": {"rules", 0, "limit"},
-		"29:7":  {"rules", 2, "endpoints", "GET /api/orders/{id}"},
+		"32:7":  {"rules", 2, "endpoints", "GET /api/orders/{id}"},
 		"1:1":   {"nothing", 1},
 	} {
 		line, column := file.Place(want)

@@ -58,6 +58,10 @@ type Tier struct {
 	Extends string `json:"extends,omitempty"`
 	// Limits are specs by the name that rules ask for.
 	Limits map[string]Spec `json:"limits,omitempty"`
+	// Schedule has other numbers for Limits, also for those of the tier that this one extends,
+	// at some times of the week. The first entry that has a limit and whose time it is counts.
+	// Where this tier has a limit, the entries of the tier that it extends do not count for it.
+	Schedule []Scheduled `json:"schedule,omitempty"`
 	// Algorithms, where there are any, are the only ones that limits of subjects and
 	// overrides may use for those who have the tier: names such as "gcra". Another one
 	// is passed over.
@@ -83,6 +87,10 @@ type Rule struct {
 	// a request counts, and a request that none matches does not meet the rule.
 	// Match.Endpoints must be empty.
 	Endpoints map[string]LimitRef `json:"endpoints,omitempty"`
+	// Schedule has other numbers for the limits of the rule at some times of the week. The
+	// first entry that has a limit and whose time it is counts. Limits of a tier alone are for
+	// Tier.Schedule.
+	Schedule []Scheduled `json:"schedule,omitempty"`
 	// Cost is what a request costs. The zero value is 1 unit.
 	Cost Cost `json:"cost,omitzero"`
 	// OnMissing says what to do with a request without one of the Key attributes. The
@@ -125,6 +133,26 @@ type Rule struct {
 type LimitRef struct {
 	Spec Spec   `json:"spec,omitempty"`
 	Tier string `json:"tier,omitempty"`
+}
+
+// Scheduled gives other numbers to limits at some times of the week. The states run on: a
+// limit has the same algorithm all the time, and a window the same period, or it is Block or
+// Unlimited. Which numbers a request meets is decided at the instant of the Enforcer.
+type Scheduled struct {
+	// When are days, times of the day or both, such as "Mon-Fri 08:00-18:00", "Sat-Sun" and
+	// "22:00-06:00", several with a comma between. Days are Mon to Sun. A time until one that is
+	// not later ends on the next day, and belongs to the day on which it begins. Times are those
+	// that clocks in Zone show: of an hour that clocks show twice both count, and one
+	// that they skip never comes. The end does not belong to it. Required.
+	When string `json:"when"`
+	// Zone is the name of a zone of the IANA database, of the machine or of package
+	// time/tzdata. "" is UTC.
+	Zone string `json:"zone,omitempty"`
+	// Limit is the limit of a rule that has one.
+	Limit Spec `json:"limit,omitempty"`
+	// Limits are limits by name: of a tier, or of a rule that has several or one for each
+	// endpoint.
+	Limits map[string]Spec `json:"limits,omitempty"`
 }
 
 // Match says which requests a rule is for: those that match one of the Endpoints, if

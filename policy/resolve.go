@@ -262,16 +262,19 @@ func (c *Compiled) plan(p *Plan, a *applied, at algorithm.Instant) {
 
 // choose fills in the limit of the highest layer that has one.
 func (c *Compiled) choose(p *Plan, to *PlannedLimit, rule int32, l *ruleLimit, at algorithm.Instant) {
-	limit, source := l.own, FromRule
+	limit, when := l.own.at(at)
+	source := FromRule
 	if o := c.overrideOf(p, rule, l, at); o != nil {
-		limit, source, to.Until, to.Reason = o.limit, FromOverride, o.until, o.reason
+		limit, source, when, to.Until, to.Reason = o.limit, FromOverride, "", o.until, o.reason
 	} else if custom := c.customOf(p, to.rule, l); custom != nil {
-		limit, source = custom, FromSubject
+		limit, source, when = custom, FromSubject, ""
 	} else if l.tier != "" {
-		if t := c.tierOf(p); t >= 0 && l.byTier[t] != nil {
-			limit, source = l.byTier[t], FromTier
+		if t := c.tierOf(p); t >= 0 && l.byTier[t].base != nil {
+			limit, when = l.byTier[t].at(at)
+			source = FromTier
 		}
 	}
+	to.When = when
 	to.Action, to.Spec, to.Source, to.spec, to.whole = limit.action, limit.text, source, limit, limit
 	to.Limit.Algorithm = limit.algorithm
 	if r := to.rule; limit.action == ActionAsk {

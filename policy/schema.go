@@ -21,9 +21,10 @@ var together = map[reflect.Type]object{
 		"if":    object{"required": []string{"endpoints"}},
 		"then":  object{"properties": object{"match": object{"properties": object{"endpoints": false}}}},
 	},
-	reflect.TypeFor[Cost]():     {"dependentRequired": object{"attribute": []string{"default"}, "max": []string{"attribute"}}},
-	reflect.TypeFor[Subject]():  {"anyOf": []any{object{"required": []string{"tier"}}, object{"required": []string{"limits"}}}},
-	reflect.TypeFor[LimitRef](): {"minProperties": 1},
+	reflect.TypeFor[Cost]():      {"dependentRequired": object{"attribute": []string{"default"}, "max": []string{"attribute"}}},
+	reflect.TypeFor[Subject]():   {"anyOf": []any{object{"required": []string{"tier"}}, object{"required": []string{"limits"}}}},
+	reflect.TypeFor[LimitRef]():  {"minProperties": 1},
+	reflect.TypeFor[Scheduled](): {"oneOf": []any{object{"required": []string{"limit"}}, object{"required": []string{"limits"}}}},
 }
 
 // Schema returns the JSON Schema (draft 2020-12) of policy files, for editors. r has the
@@ -94,8 +95,8 @@ func (f *fieldInfo) schema(t reflect.Type) object {
 	case f.some:
 		made["minProperties"] = 1
 	}
-	if f.name == "endpoints" && t.Kind() == reflect.Map {
-		delete(made, "propertyNames") // patterns, and no names
+	if f.patterns {
+		delete(made, "propertyNames")
 	}
 	return made
 }

@@ -254,3 +254,39 @@ func TestMistakesInDecoratorsAreCaughtUnderAPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestScheduleChangesOverInASimulation: while numbers change, also on nodes whose clocks differ, no rule is
+// violated, and each limit admits what it is.
+func TestScheduleChangesOverInASimulation(t *testing.T) {
+	r := ran(t, parsed(t, `name: night
+start: 2026-01-01T20:59:50Z
+duration: 30s
+nodes: {count: 3, skew: 500ms}
+network: {delay: {mean: 1ms}}
+policy: |
+  version: 1
+  default_tier: free
+  tiers:
+    free: {limits: {api: "gcra:20/1s,burst=10"}, schedule: [{when: "22:00-06:00", zone: Europe/Berlin, limits: {api: "gcra:200/1s,burst=40"}}]}
+  rules:
+    - {id: api, key: [user], limit: {tier: api}}
+    - {id: total, limit: "fixed-window:2000/1m", schedule: [{when: "Thu 21:00-22:00", limit: "fixed-window:900/1m"}]}
+traffic:
+  - name: users
+    process: {kind: poisson, rate: 100/1s}
+    keys: {kind: uniform, n: 4, name: user}
+    request: {method: GET, path: /, attributes: {user: "{key}"}}
+`), nil)[0]
+	decided := map[string]int64{}
+	for _, l := range r.Limits {
+		decided[l.Name+" "+l.Spec] = l.ExecutedAllowed
+		if l.OverUnits > 0 {
+			t.Errorf("%s was exceeded by %d", l.Name, l.OverUnits)
+		}
+	}
+	for _, want := range []string{"api gcra:20/1s,burst=10", "api gcra:200/1s,burst=40", "total fixed-window:2000/1m", "total fixed-window:900/1m"} {
+		if decided[want] == 0 {
+			t.Errorf("%s admitted nothing: %v", want, decided)
+		}
+	}
+}

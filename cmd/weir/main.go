@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // zones of schedules, on machines without a database
 )
 
 // subcommand is what the first word of a command line names.

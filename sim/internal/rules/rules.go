@@ -42,7 +42,7 @@ func Limits(p *policy.Policy) (all []Limit) {
 }
 
 // Specs returns the texts of the limits that a policy may ask for, each once: those of
-// rules, tiers, subjects and overrides.
+// rules, tiers, schedules, subjects and overrides.
 func Specs(p *policy.Policy) (all []string) {
 	add := func(s policy.Spec) {
 		if s != "" && s != policy.Block && s != policy.Unlimited && !slices.Contains(all, string(s)) {
@@ -54,6 +54,12 @@ func Specs(p *policy.Policy) (all []string) {
 			add(specs[name])
 		}
 	}
+	scheduled := func(schedule []policy.Scheduled) {
+		for _, entry := range schedule {
+			add(entry.Limit)
+			named(entry.Limits)
+		}
+	}
 	refs := func(refs map[string]policy.LimitRef) {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			add(refs[name].Spec)
@@ -63,9 +69,11 @@ func Specs(p *policy.Policy) (all []string) {
 		add(r.Limit.Spec)
 		refs(r.Limits)
 		refs(r.Endpoints)
+		scheduled(r.Schedule)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Tiers)) {
 		named(p.Tiers[name].Limits)
+		scheduled(p.Tiers[name].Schedule)
 	}
 	for _, s := range p.Subjects {
 		named(s.Limits)

@@ -19,7 +19,7 @@ rules:
   - {id: c, endpoints: {"GET /": "0", "GET /a": "gcra:1/1s"}}
   - {id: d, limit: "gcra:4/1s", active: {from: 1970-01-01T00:00:01Z, until: 1970-01-01T00:00:02Z}}
   - {id: e, limit: unlimited, replaces: [f]}
-  - {id: f, limit: "gcra:5/1s"}
+  - {id: f, limit: "gcra:5/1s", schedule: [{when: Mon, limit: "gcra:8/1s"}]}
 subjects: [{match: {org: o}, limits: {api: "gcra:6/1s"}}]
 overrides: [{rule: f, match: {org: o}, limit: "gcra:7/1s", until: 1970-01-01T00:00:02Z}]
 lists:
@@ -39,7 +39,7 @@ func TestLimitsAndSpecsOfAPolicy(t *testing.T) {
 	if got := fmt.Sprintf("%q", names); got != `["a of a" "b/y of b" "b/z of b" "c GET / of c" "c GET /a of c" "d of d" "e of e" "f of f"]` {
 		t.Error(got)
 	}
-	if got := fmt.Sprint(Specs(&file.Policy)); got != "[gcra:2/1s gcra:3/1s gcra:1/1s gcra:4/1s gcra:5/1s gcra:6/1s gcra:7/1s]" {
+	if got := fmt.Sprint(Specs(&file.Policy)); got != "[gcra:2/1s gcra:3/1s gcra:1/1s gcra:4/1s gcra:5/1s gcra:8/1s gcra:6/1s gcra:7/1s]" {
 		t.Error(got)
 	}
 }
