@@ -74,6 +74,7 @@ type explainedLimit struct {
 	Source   string     `json:"source"`
 	Cost     int64      `json:"cost"`
 	Enforced bool       `json:"enforced"`
+	When     string     `json:"when,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
 	Until    *time.Time `json:"until,omitempty"`
 }
@@ -110,7 +111,7 @@ func (c *call) explain() error {
 		for j := range r.Limits {
 			l := &r.Limits[j]
 			shown.Limits = append(shown.Limits, explainedLimit{
-				l.Limit.Name, l.Action.String(), string(l.Spec), source(l.Source), l.Cost, l.Enforced, l.Reason, until(l.Until),
+				l.Limit.Name, l.Action.String(), string(l.Spec), source(l.Source), l.Cost, l.Enforced, l.When, l.Reason, until(l.Until),
 			})
 		}
 		result.Rules = append(result.Rules, shown)

@@ -223,3 +223,30 @@ func TestARuleHasEveryFieldOfAPolicy(t *testing.T) {
 		t.Errorf("the schema Rule has no %v", missing)
 	}
 }
+
+// TestARuleWithAScheduleDecidesByTheTime: and explanations and the limits of a user say so.
+func TestARuleWithAScheduleDecidesByTheTime(t *testing.T) {
+	s := newServer(t, setup{}) // it is Sunday noon
+	rule := `{"id":"api","key":["user"],"limit":"gcra:7/1h","schedule":[{"when":"Sun 12:00-13:00","limit":"gcra:9/1h"}]}`
+	a := s.call("write-a", "PUT", "/api/v1/rules/api", rule, "If-Match", "*").is(200)
+	if a.field("schedule", 0, "when") != "Sun 12:00-13:00" {
+		t.Errorf("%s", a.body)
+	}
+	_, version, err := s.tenants["a"].Rules.List(t.Context())
+	s.must(err)
+	s.await("a", version)
+	if got := s.call("check-a", "POST", "/api/v1/check", me).is(200); got.field("limit") != 9.0 {
+		t.Errorf("%s", got.body)
+	}
+	if got := s.call("read-a", "POST", "/api/v1/policy:explain", me).is(200); got.field("rules", 0, "limits", 0, "when") != "Sun 12:00-13:00" {
+		t.Errorf("%s", got.body)
+	}
+	if got := s.call("read-a", "GET", "/api/v1/users/me/limits", "").is(200); got.field("limits", 0, "when") != "Sun 12:00-13:00" || got.field("limits", 0, "limit") != 9.0 {
+		t.Errorf("%s", got.body)
+	}
+	s.clock.Add(time.Hour)
+	if got := s.call("check-a", "POST", "/api/v1/check", me).is(200); got.field("limit") != 7.0 {
+		t.Errorf("an hour later: %s", got.body)
+	}
+	s.call("write-a", "PUT", "/api/v1/rules/api", strings.Replace(rule, "gcra:9", "token-bucket:9", 1), "If-Match", "*").is(422)
+}

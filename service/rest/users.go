@@ -29,6 +29,7 @@ type userLimit struct {
 	Limit         int64      `json:"limit"`
 	WindowSeconds float64    `json:"window_seconds,omitempty"`
 	Source        string     `json:"source"`
+	When          string     `json:"when,omitempty"`
 	OverrideID    string     `json:"override_id,omitempty"`
 	ExpiresAt     *time.Time `json:"expires_at,omitempty"`
 	Remaining     *int64     `json:"remaining,omitempty"`
@@ -64,7 +65,7 @@ func (c *call) userLimits() error {
 }
 
 func userLimitOf(r *policy.RuleVerdict, record *users.Record) userLimit {
-	l := userLimit{RuleID: r.Rule, Name: r.Name, Source: source(r.Source), ExpiresAt: until(r.Until)}
+	l := userLimit{RuleID: r.Rule, Name: r.Name, Source: source(r.Source), When: r.When, ExpiresAt: until(r.Until)}
 	switch r.Action {
 	case policy.ActionAsk:
 		l.Algorithm, _, _ = strings.Cut(string(r.Spec), ":")
