@@ -63,7 +63,7 @@ func Run(ctx context.Context, w io.Writer, o Options) ([]Row, error) {
 					continue
 				}
 				var r Row
-				if err := asTest(func(tb testing.TB) { r = o.row(ctx, tb, e, kind, library) }); err != nil {
+				if err := servertest.AsTest(func(tb testing.TB) { r = o.row(ctx, tb, e, kind, library) }); err != nil {
 					return rows, fmt.Errorf("%s on %s with %s: %w", e.Name, kind, library, err)
 				}
 				rows = append(rows, r)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -139,26 +138,5 @@ func TestOptionsAreRefused(t *testing.T) {
 		if e.Does == "" || strings.Count(Names(), "\n  "+e.Name+" ") > 1 || !strings.Contains(Names(), e.Name) {
 			t.Errorf("%s is not listed:\n%s", e.Name, Names())
 		}
-	}
-}
-
-func TestAsTestFailsAsATestWould(t *testing.T) {
-	var order []string
-	step := func(name string) func() { return func() { order = append(order, name) } }
-	err := asTest(func(tb testing.TB) {
-		tb.Cleanup(step("first"))
-		tb.Cleanup(func() { tb.Errorf("in a cleanup") })
-		tb.Cleanup(step("last"))
-		tb.Fatalf("number %d", 7)
-		t.Error("goes on after Fatalf")
-	})
-	if err == nil || err.Error() != "number 7\nin a cleanup" || !slices.Equal(order, []string{"last", "first"}) {
-		t.Errorf("%v, cleaned up in the order %v", err, order)
-	}
-	if err := asTest(func(tb testing.TB) { tb.Cleanup(step("none")) }); err != nil {
-		t.Error(err)
-	}
-	if err := asTest(func(tb testing.TB) { tb.Skipf("no server") }); err == nil {
-		t.Error("a skip is no error: a command that does nothing must not pass")
 	}
 }

@@ -59,7 +59,7 @@ func TestLedgerRefusesWhatItDoesNotKnow(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		keys := newKeys(len(algorithm.Families()), 500)
 		read := func() (counts []int64, err error) {
-			err = asTest(func(tb testing.TB) { counts = newLedger(tb, keys).read(s) })
+			err = servertest.AsTest(func(tb testing.TB) { counts = newLedger(tb, keys).read(s) })
 			return counts, err
 		}
 		s.Do("SET", "other", "v")

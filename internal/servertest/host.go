@@ -1,4 +1,4 @@
-package attack
+package servertest
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// host is a testing.TB without package testing behind it: servertest is made for
-// tests, and here is a command. It has the methods that servertest uses; another
-// panics.
+// host is a testing.TB without package testing behind it, for commands that start
+// servers. It has the methods that this package uses and the usual ways to fail; another
+// one panics.
 type host struct {
 	testing.TB // nil
 
@@ -19,9 +19,9 @@ type host struct {
 	failed   error
 }
 
-// asTest runs f as a test would be run, and what it has left to clean up. The error is
-// what the test would have failed with; a skip is one too.
-func asTest(f func(tb testing.TB)) error {
+// AsTest runs f as a test would be run, outside of one, and what it has left to clean
+// up. The error is what the test would have failed with; a skip is an error, too.
+func AsTest(f func(tb testing.TB)) error {
 	h := &host{}
 	h.isolated(func() { f(h) })
 	for {
@@ -61,6 +61,10 @@ func (h *host) Errorf(format string, args ...any) {
 	defer h.mu.Unlock()
 	h.failed = errors.Join(h.failed, fmt.Errorf(format, args...))
 }
+
+func (h *host) Error(args ...any) { h.Errorf("%s", fmt.Sprint(args...)) }
+
+func (h *host) Fatal(args ...any) { h.Fatalf("%s", fmt.Sprint(args...)) }
 
 func (h *host) Logf(format string, args ...any) { h.Errorf(format, args...) }
 
