@@ -30,8 +30,8 @@ attack: ## Harm real servers under load and account for every unit (10 minutes);
 coverage: ## Statement coverage of the core, at least 95 %
 	@scripts/coverage
 
-bench: ## The benchmarks beside a floor and other limiters, as ratios
-	@scripts/bench
+bench: ## weir beside floors and other limiters, as ratios (15 minutes); or ARGS=-quick
+	@scripts/bench $(ARGS)
 
 sample: ## Replay the sample access log
 	@go run ./cmd/weir replay --limit gcra:30/1m examples/accesslog/access.log

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"net"
@@ -16,13 +16,6 @@ import (
 	"github.com/weirgo/weir/httplimit"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
-
-// reused is a ResponseWriter that costs nothing.
-type reused struct{ header http.Header }
-
-func (w *reused) Header() http.Header         { return w.header }
-func (w *reused) Write(b []byte) (int, error) { return len(b), nil }
-func (w *reused) WriteHeader(int)             {}
 
 const generous = 1_000_000_000
 

@@ -135,8 +135,10 @@ var rules = []rule{
 		[]string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "github.com/envoyproxy/go-control-plane/envoy/service", "github.com/prometheus/client_golang"}, "what joins the parts knows all of them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},
-	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "bench"},
-		[]string{"golang.org/x/time", "github.com/sethvargo/go-limiter"}, "other limiters are measured here and nowhere else"},
+	{"bench", []string{"", "algorithm", "resilience", "store", "store/memory", "store/redis", "store/valkey", "internal/servertest", "bench"},
+		[]string{"golang.org/x/time", "github.com/failsafe-go/failsafe-go", "github.com/go-chi/httprate", "github.com/go-redis/redis_rate", "github.com/redis/go-redis",
+			"github.com/sethvargo/go-limiter", "github.com/throttled/throttled", "github.com/ulule/limiter", "github.com/valkey-io/valkey-go"},
+		"other limiters are measured here and nowhere else"},
 	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
 }
 

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -8,6 +8,10 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
+	"github.com/throttled/throttled/v2"
+	throttledredis "github.com/throttled/throttled/v2/store/goredisstore.v9"
+	ulule "github.com/ulule/limiter/v3"
+	ululeredis "github.com/ulule/limiter/v3/drivers/store/redis"
 	"github.com/valkey-io/valkey-go"
 
 	"github.com/weirgo/weir"
@@ -55,6 +59,47 @@ var redisRate = remote{"redis_rate", "redis_rate", true, func(tb testing.TB, add
 	}
 }}
 
+// others are limiters of other libraries, on go-redis. Callers of one key fail with throttled
+// where ten attempts to compare and set have.
+var others = []remote{
+	{"ulule", "ulule", true, func(tb testing.TB, addr string, q quota) ask { return openUlule(tb, addr, q).one }},
+	{"throttled", "throttled", false, func(tb testing.TB, addr string, q quota) ask { return openThrottled(tb, addr, q).one }},
+}
+
+// askN asks for units for a key.
+type askN func(ctx context.Context, key string, n int) (allowed bool, err error)
+
+func (a askN) one(ctx context.Context, key string) (bool, error) { return a(ctx, key, 1) }
+
+// openUlule is a window of the burst of a quota.
+func openUlule(tb testing.TB, addr string, q quota) askN {
+	states, err := ululeredis.NewStore(goRedis(tb, addr))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	limiter := ulule.New(states, ulule.Rate{Limit: int64(q.burst), Period: max(q.per, time.Hour)})
+	return func(ctx context.Context, key string, n int) (bool, error) {
+		c, err := limiter.Increment(ctx, key, int64(n))
+		return err == nil && !c.Reached, err
+	}
+}
+
+func openThrottled(tb testing.TB, addr string, q quota) askN {
+	states, err := throttledredis.NewCtx(goRedis(tb, addr), "throttled:")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	limit := throttled.RateQuota{MaxRate: throttled.PerDuration(q.units, q.per), MaxBurst: q.burst - 1}
+	limiter, err := throttled.NewGCRARateLimiterCtx(states, limit)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func(ctx context.Context, key string, n int) (bool, error) {
+		limited, _, err := limiter.RateLimitCtx(ctx, key, n)
+		return err == nil && !limited, err
+	}
+}
+
 // stores are the stores on servers, each made anew by open.
 var stores = []struct {
 	name string
@@ -86,7 +131,7 @@ const (
 
 // askLimiter asks a Limiter with its default time-out.
 func askLimiter(tb testing.TB, s store.Store, q quota) ask {
-	limiter, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: parse(tb, q.spec())}, nil)
+	limiter, err := weir.New(s, weir.Limit{Name: nameOfLimit, Algorithm: parse(tb, q.spec())}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -48,10 +48,12 @@ func each(decide func() error) work {
 	}
 }
 
+const getSetScript = `redis.call('GET', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`
+
 // getSet is the reference: a script that reads a key and writes it with an expiry.
 func getSet(tb testing.TB, server *servertest.Server) work {
 	client := valkeyGo(tb, server.Addr())
-	script := valkey.NewLuaScript(`redis.call('GET', KEYS[1]) redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1`)
+	script := valkey.NewLuaScript(getSetScript)
 	ctx, keys, args := context.Background(), []string{"get-set:{" + userKey(0) + "}"}, []string{"1764288000000000", "60000"}
 	return each(func() error { return script.Exec(ctx, client, keys, args).Error() })
 }
@@ -59,75 +61,48 @@ func getSet(tb testing.TB, server *servertest.Server) work {
 // inside is something that is measured in the server, with what it is compared to.
 type inside struct {
 	name      string
-	unit      string
 	reference func(tb testing.TB, server *servertest.Server) work
 	measured  func(tb testing.TB, server *servertest.Server) work
 }
 
-// BenchmarkInside reports what a decision takes inside the server, by its own count,
-// as a multiple of a script of GET and SET PX (x-get-set); of several limits asked
-// at once, as a multiple of as many calls (x-calls). Calls of both are made in turns,
-// and the median of the ratios of neighbours counts. The decisions are those of
-// valkeystore; the scripts of all stores are the same.
-func BenchmarkInside(b *testing.B) {
-	for _, kind := range servers {
-		b.Run("server="+string(kind), func(b *testing.B) {
-			server := servertest.Start(b, kind, nil)
-			for _, row := range insides() {
-				b.Run(row.name, func(b *testing.B) {
-					ratio, together := row.run(b, server, 25, 1000)
-					b.ReportMetric(0, "ns/op")
-					b.ReportMetric(ratio, row.unit)
-					b.ReportMetric(together, "decisions/call")
-				})
-			}
-		})
+// inside measures what a decision takes inside the server, by its own count, as a multiple
+// of a script of GET and SET PX; of several limits asked together, as a multiple of as
+// many calls. The decisions are those of valkeystore; the scripts of all stores are the same.
+func (r *run) inside(tb testing.TB, kind servertest.Kind) {
+	server := servertest.Start(tb, kind, nil)
+	for _, row := range insides() {
+		if name := fmt.Sprintf("inside/%s/%s", kind, row.name); r.wants(name) {
+			r.isolated(tb, func(tb testing.TB) { r.rowInside(tb, server, name, &row) })
+		}
 	}
 }
 
-// TestInsideRows runs each row of BenchmarkInside for a moment.
-func TestInsideRows(t *testing.T) {
-	for _, kind := range servers {
-		t.Run(string(kind), func(t *testing.T) {
-			server := servertest.Start(t, kind, nil)
-			for _, row := range insides() {
-				t.Run(row.name, func(t *testing.T) { row.run(t, server, 1, 3) })
-			}
-		})
-	}
-}
-
-// run returns the median ratio and how many decisions have shared a call.
-func (i *inside) run(tb testing.TB, server *servertest.Server, blocks, decisions int) (ratio, together float64) {
-	reference, measured := i.reference(tb, server), i.measured(tb, server)
-	block := func(w work) (micros, together float64) {
+func (r *run) rowInside(tb testing.TB, server *servertest.Server, name string, row *inside) {
+	reference, measured := row.reference(tb, server), row.measured(tb, server)
+	spend := func(w work) (micros float64) {
 		before := spent(tb, server)
-		n := float64(w(tb, decisions))
-		used := spent(tb, server).since(before)
-		return used.micros / n, n / used.calls
+		n := float64(w(tb, r.calls))
+		return spent(tb, server).since(before).micros / n
 	}
-	block(reference)
-	block(measured)
-	var ratios, togethers []float64
-	for range blocks {
-		x, _ := block(reference)
-		y, together := block(measured)
-		ratios, togethers = append(ratios, y/x), append(togethers, together)
+	spend(reference)
+	spend(measured)
+	for range 2*r.rounds + 1 {
+		x := spend(reference)
+		r.values.add(name, spend(measured)/x)
 	}
-	return median(ratios), median(togethers)
 }
 
 func insides() (all []inside) {
 	for _, denied := range []bool{false, true} {
-		verdict := choose(denied, "denied", "admitted")
+		verdict := verdictOf(denied)
 		for _, name := range []string{
 			"gcra", "gcra-fraction", "token-bucket", "token-bucket-fraction", "leaky-bucket", "fixed-window", "sliding-counter",
 		} {
-			all = append(all, inside{name + "/" + verdict, "x-get-set", getSet, func(tb testing.TB, server *servertest.Server) work {
+			all = append(all, inside{name + "/" + verdict, getSet, func(tb testing.TB, server *servertest.Server) work {
 				return allow(tb, server, name+" "+verdict, serverSpec(name, denied), !denied)
 			}})
 		}
-		all = append(all, inside{"redis_rate/" + verdict, "x-get-set", getSet, func(tb testing.TB, server *servertest.Server) work {
+		all = append(all, inside{"redis_rate/" + verdict, getSet, func(tb testing.TB, server *servertest.Server) work {
 			limiter := redis_rate.NewLimiter(goRedis(tb, server.Addr()))
 			limit := redis_rate.Limit{Rate: 1000, Burst: 1_000_000_000, Period: time.Second}
 			if denied {
@@ -140,13 +115,13 @@ func insides() (all []inside) {
 		}})
 	}
 	all = append(all,
-		inside{"sliding-log-1000/admitted", "x-get-set", getSet, logAdmitted},
-		inside{"sliding-log-1000/denied", "x-get-set", getSet, logDenied},
-		inside{"groups=50/keys=1", "x-get-set", getSet, groups(1)},
-		inside{"groups=50/keys=100", "x-get-set", getSet, groups(100)},
+		inside{"sliding-log-1000/admitted", getSet, logAdmitted},
+		inside{"sliding-log-1000/denied", getSet, logDenied},
+		inside{"groups-50/keys-1", getSet, groups(1)},
+		inside{"groups-50/keys-100", getSet, groups(100)},
 	)
 	for _, limits := range []int{3, 10} {
-		all = append(all, inside{fmt.Sprintf("limits=%d", limits), "x-calls", calls(limits), oneCall(limits)})
+		all = append(all, inside{fmt.Sprintf("limits-%d", limits), calls(limits), oneCall(limits)})
 	}
 	return all
 }
@@ -184,7 +159,7 @@ func allow(tb testing.TB, server *servertest.Server, key, spec string, want bool
 	return each(func() error {
 		d, err := limiter.Allow(ctx, key)
 		if err == nil && d.Allowed != want {
-			err = fmt.Errorf("Allowed is %t", d.Allowed)
+			err = fmt.Errorf("the answer is %t", d.Allowed)
 		}
 		return err
 	})
@@ -195,9 +170,12 @@ func separate(tb testing.TB, server *servertest.Server) store.Store {
 	return openValkey(tb, server.Addr(), &valkeystore.Options{Share: alone})
 }
 
+// nameOfLimit is of usual length.
+const nameOfLimit = "api"
+
 // limiterOf waits for longer than a busy machine stands still.
 func limiterOf(tb testing.TB, s store.Store, spec string) *weir.Limiter {
-	limiter, err := weir.New(s, weir.Limit{Name: "limit", Algorithm: parse(tb, spec)}, &weir.Options{Timeout: 10 * time.Second})
+	limiter, err := weir.New(s, weir.Limit{Name: nameOfLimit, Algorithm: parse(tb, spec)}, &weir.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -25,21 +25,21 @@ type traffic struct {
 // oneKey is traffic for one key.
 func oneKey(name string) *traffic { return &traffic{[]string{name}, []int32{0}} }
 
-// manyKeys is traffic for 100,000 keys: all alike, or by Zipf's law, under which
-// the most frequent key gets one request in eight.
-func manyKeys(zipf bool) *traffic {
-	const keys, draws = 100_000, 1 << 17
+// manyKeys is traffic for many keys: all alike, or by Zipf's law, under which the most
+// frequent of 100,000 keys gets one request in eight.
+func manyKeys(keys int, zipf bool) *traffic {
+	const draws = 1 << 17
 	t := &traffic{make([]string, keys), make([]int32, draws)}
 	for i := range t.names {
 		t.names[i] = userKey(i)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	law := rand.NewZipf(random, 1.1, 1, keys-1)
+	law := rand.NewZipf(random, 1.1, 1, uint64(keys-1))
 	for i := range t.order {
 		if zipf {
 			t.order[i] = int32(law.Uint64())
 		} else {
-			t.order[i] = random.Int32N(keys)
+			t.order[i] = random.Int32N(int32(keys))
 		}
 	}
 	return t
@@ -63,8 +63,8 @@ type caller struct {
 	wrong  int   // answers
 }
 
-// block is what one run of a loop has seen.
-type block struct {
+// lap is what one run of a loop has seen.
+type lap struct {
 	decisions int
 	rate      float64 // decisions a second
 	p50, p99  time.Duration
@@ -82,7 +82,7 @@ func newLoop(t *traffic, callers int, want bool) *loop {
 }
 
 // run lets the callers ask a, which asks the server, for d.
-func (l *loop) run(tb testing.TB, d time.Duration, a ask, server *servertest.Server) block {
+func (l *loop) run(tb testing.TB, d time.Duration, a ask, server *servertest.Server) lap {
 	var ready, done sync.WaitGroup
 	gate := make(chan time.Time)
 	for i := range l.callers {
@@ -108,7 +108,7 @@ func (l *loop) run(tb testing.TB, d time.Duration, a ask, server *servertest.Ser
 	runtime.ReadMemStats(&after)
 	used = spent(tb, server).since(used)
 
-	var b block
+	var b lap
 	var laps []time.Duration
 	for i := range l.callers {
 		c := &l.callers[i]
@@ -175,10 +175,4 @@ func (l *loop) seed(tb testing.TB, a ask) {
 			tb.Fatal(err)
 		}
 	}
-}
-
-// median returns the middle of values, which it sorts.
-func median[T int | float64](values []T) T {
-	slices.Sort(values)
-	return values[len(values)/2]
 }
