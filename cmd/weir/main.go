@@ -37,6 +37,7 @@ var commands = []subcommand{
 	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
 	{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
 	{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},
+	{"load", "Put load on a store or a service, and measure how long answers take.", func() runner { return &loadCommand{} }},
 	{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
 }
 

@@ -37,6 +37,7 @@ type scratch struct {
 	sharded bool            // whether keys lie on several servers
 	prefix  string          // of the names of all keys
 	share   int             // redisstore.Options.Share
+	timeout time.Duration   // of a call to a store
 
 	opened []*scratchStore // that were not removed yet
 	left   error           // why something may be left behind, or nil
@@ -52,7 +53,7 @@ func openScratch(ctx context.Context, on *endpoint, prefix string, share int, si
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", on.shown, err)
 	}
-	return &scratch{connection: c, ctx: ctx, url: on.shown, sharded: on.url.Sharded(), prefix: prefix, share: share}, nil
+	return &scratch{connection: c, ctx: ctx, url: on.shown, sharded: on.url.Sharded(), prefix: prefix, share: share, timeout: callTimeout}, nil
 }
 
 // randomPrefix is a prefix that nobody else has.
@@ -64,7 +65,7 @@ func randomPrefix(start string) string {
 
 // open makes a store under a prefix. A nil clock is that of the server.
 func (s *scratch) open(prefix string, clock store.Clock) (*scratchStore, error) {
-	on, err := s.connection.Open(&redisstore.Options{Prefix: prefix, Clock: clock, Share: s.share, Timeout: callTimeout})
+	on, err := s.connection.Open(&redisstore.Options{Prefix: prefix, Clock: clock, Share: s.share, Timeout: s.timeout})
 	if err != nil {
 		return nil, err
 	}

@@ -82,8 +82,12 @@ var rules = []rule{
 	{"resilience/inflight/server", []string{"algorithm", "store", "store/script", "resilience/inflight"}, nil, "holders lie on a server through a store of it, which knows the client library"},
 	{"resilience/inflight", []string{"", "algorithm", "store", "internal/deadline", "internal/exact", "internal/nilcheck"}, nil, "a user of the memory store must not get a network client with it"},
 	{"resilience", []string{"algorithm", "store", "internal/deadline", "internal/divide", "internal/exact", "internal/nilcheck", "resilience"}, nil, "a decorator works around any store, so it knows none"},
-	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/storeurl", "internal/uplot", "internal/waits", "service", "service/config"},
+	{"cmd/weir", []string{"", "algorithm", "store", "store/memory", "store/redis", "store/script", "conformance", "policy", "sim", "sim/result", "sim/scenario", "cmd/weir", "internal/document", "internal/loglist", "internal/observed", "internal/storeurl", "internal/uplot", "internal/waits", "service", "service/config", "api/client", "api/weirv1"},
 		[]string{"golang.org/x/term",
+			// Percentiles of latencies to three digits in bounded memory; timers that end in time.
+			"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/sys/unix",
+			// What the client of the service takes and returns.
+			"google.golang.org/grpc",
 			// The clock that a check hands to the store that it opens.
 			"github.com/benbjohnson/clock",
 			// The pictures of a simulation in a file of dots.
