@@ -58,15 +58,18 @@ func (s *Service) openFronts(ctx context.Context, c *config.Config) error {
 // restPrefix is where REST is served.
 const restPrefix = "/api/v1/"
 
-// restFront is the service over HTTP.
+// restFront is the service over HTTP, with the page for operators.
 func (s *Service) restFront() (front, error) {
 	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.metrics.ObserveClockSkew, Logger: s.log})
 	if err != nil {
 		return front{}, err
 	}
+	if err := s.openPages(s.config.Load(), h); err != nil {
+		return front{}, err
+	}
 	return front{
 		routes: map[string]http.Handler{restPrefix: h.Public()},
-		admin:  map[string]http.Handler{restPrefix: h.Admin()},
+		admin:  map[string]http.Handler{restPrefix: h.Admin(), pagePrefix: s.pageHandler()},
 	}, nil
 }
 
@@ -96,10 +99,10 @@ func (s *Service) envoyFront(ctx context.Context, c *config.Config) (front, erro
 	if err != nil {
 		return front{}, err
 	}
-	s.metrics.watchStack(rlsStore, made)
+	s.watchFront(rlsStore, made)
 	o := &envoy.Options{
 		Shadow: c.RLS.Shadow, Quota: c.RLS.Quota, DynamicMetadata: c.RLS.DynamicMetadata, Parse: parseOptions(c.RLS),
-		Observer: s.opts.Observer, Healthy: func() bool { return s.ready.why() == "" },
+		Observer: s.observerOf(s.tenants[config.DefaultTenant]), Healthy: func() bool { return s.ready.why() == "" },
 	}
 	if c.RLS.Charge == "exact" {
 		o.Charge = envoy.ChargeExact
@@ -143,7 +146,7 @@ func (s *Service) gubernatorFront(c *config.Config) (front, error) {
 	if err != nil {
 		return front{}, err
 	}
-	s.metrics.watchStack(gubernatorStore, made)
+	s.watchFront(gubernatorStore, made)
 	healthy := func() error {
 		if why := s.ready.why(); why != "" {
 			return errors.New(why)

@@ -13,8 +13,10 @@ import (
 
 	"github.com/weirgo/weir/internal/storeurl"
 	promobserver "github.com/weirgo/weir/observe/prometheus"
+	"github.com/weirgo/weir/resilience"
 	"github.com/weirgo/weir/service/auth"
 	memorystore "github.com/weirgo/weir/store/memory"
+	"github.com/weirgo/weir/store/script"
 )
 
 // metrics are what /metrics shows.
@@ -105,11 +107,20 @@ func (m *metrics) watchGuard(g *auth.Guard) error {
 // a name here.
 func (m *metrics) watchTenant(t *tenant) {
 	m.AddEnforcer(t.name, t.engine.Enforcer())
-	m.watchStack(t.name, t.stack)
+	watchStack(m, t.name, t.stack)
+}
+
+// stackWatcher reads the counts of stores: metrics, and the recorder of a page.
+type stackWatcher interface {
+	AddMemory(name string, s *memorystore.Store)
+	AddServer(name string, s interface{ Stats() script.Stats })
+	AddBreaker(name string, b *resilience.Breaker)
+	AddDenyCache(name string, d *resilience.DenyCache)
+	AddLease(name string, l *resilience.Lease)
 }
 
 // watchStack reads the counts of a store and of what stands around it.
-func (m *metrics) watchStack(name string, s *stack) {
+func watchStack(m stackWatcher, name string, s *stack) {
 	if memory, is := s.bare.(*memorystore.Store); is {
 		m.AddMemory(name, memory)
 	}

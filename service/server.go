@@ -136,6 +136,11 @@ func (s *Service) newServers(c *config.Config) error {
 		}
 	}
 	s.http, s.admin = s.httpServer(past(public, direct[0])), s.httpServer(past(admin, direct[1]))
+	s.admin.RegisterOnShutdown(func() { // ends the streams of pages, for which it would wait
+		for _, t := range s.tenants {
+			_ = t.recorder.Close() // has no error
+		}
+	})
 	// A copy each: a server adds to its own. Clone of nil is nil.
 	s.http.TLSConfig, s.admin.TLSConfig = secure.Clone(), secure.Clone()
 	return nil

@@ -198,7 +198,7 @@ func (s *Service) Close() error {
 	var errs []error
 	s.listeners.close()
 	for _, t := range s.tenants {
-		errs = append(errs, t.engine.Close())
+		errs = append(errs, t.engine.Close(), t.recorder.Close())
 	}
 	if s.guard != nil {
 		errs = append(errs, s.guard.Close())

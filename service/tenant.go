@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/weirgo/weir/service/engine"
 	"github.com/weirgo/weir/service/rules"
 	"github.com/weirgo/weir/service/users"
+	"github.com/weirgo/weir/ui"
 )
 
 // tenant is what one tenant has.
@@ -31,6 +33,9 @@ type tenant struct {
 	rules     *rules.Rules // nil where the policy comes from a file
 	file      string       // its name; "" where it does not
 	users     *users.Users
+	recorder  *ui.Recorder
+	page      *ui.Handler
+	versions  policyVersions
 }
 
 // settings are those of a tenant: its own ones, or those of the service.
@@ -58,10 +63,17 @@ func (s *Service) openTenants(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-func (s *Service) openTenant(ctx context.Context, c *config.Config, name string) (*tenant, error) {
+func (s *Service) openTenant(ctx context.Context, c *config.Config, name string) (opened *tenant, err error) {
 	own, limits := settings(c, name)
 	t := &tenant{name: name, onFailure: policy.OnFailure(own.OnFailure)}
-	var err error
+	if t.recorder, err = ui.NewRecorder(nil); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.recorder.Close())
+		}
+	}()
 	if t.stack, err = s.stores.open(name, own.Prefix); err != nil {
 		return nil, err
 	}
@@ -79,13 +91,14 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 		return nil, err
 	}
 	t.reported = t.watcher.Status()
+	t.versions.next(t.watcher.File())
 	t.users = users.New(documents, nil)
 	lookup := t.users.Lookup()
 	lookup.Entries = mostUsers
 	o := &engine.Options{
 		Policy: t.watcher.Policy(), Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout,
-		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.opts.Observer,
-		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: s.metrics, Leases: t.stack.lease != nil},
+		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.observerOf(t),
+		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: verdictObservers{s.metrics, t.recorder}, Leases: t.stack.lease != nil},
 	}
 	if name != config.DefaultTenant {
 		o.Tenant = name
@@ -94,6 +107,8 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 		return nil, err
 	}
 	s.metrics.watchTenant(t)
+	t.recorder.AddEnforcer(t.name, t.engine.Enforcer())
+	watchStack(t.recorder, t.name, t.stack)
 	return t, nil
 }
 
@@ -132,6 +147,7 @@ func (s *Service) report(t *tenant) func(watch.Status) {
 		if before.Version == st.Version && before.Revision == st.Revision && before.Since.Equal(st.Since) && sameError(before.Err, st.Err) {
 			return
 		}
+		t.versions.next(t.watcher.File())
 		s.metrics.ObserveReload(st.Err)
 		if st.Err != nil {
 			log.Error("the policy was not replaced", "error", st.Err)

@@ -45,6 +45,9 @@ type Options struct {
 	// whose Account.MayWrite is true, and has to ask again whether they may. Its error is shown.
 	// nil: the page changes nothing.
 	SetMode func(r *http.Request, c ModeChange) error
+	// ManagedBy is a sentence that says where rules are changed, where SetMode is nil. "" is
+	// that the page changes nothing.
+	ManagedBy string
 	// Account says who sends r. nil is nobody, who changes nothing.
 	Account func(r *http.Request) Account
 }

@@ -58,7 +58,7 @@ func (h *Handler) rule(w http.ResponseWriter, r *http.Request) {
 	switch account := h.options.Account(r); {
 	case v.Offer == "":
 	case h.options.SetMode == nil:
-		v.Offer, v.NotOffered = "", "This page changes nothing."
+		v.Offer, v.NotOffered = "", cmp.Or(h.options.ManagedBy, "This page changes nothing.")
 	case !account.MayWrite:
 		v.Offer, v.NotOffered = "", "Whoever signs in with a token of the role write may change the mode here."
 	}

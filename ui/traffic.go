@@ -72,10 +72,10 @@ type rulesView struct {
 
 // ruleView is one of them.
 type ruleView struct {
-	ID, Mode, Limits                     string
-	Allowed, Denied, ShadowDenied, Error int64 // of the last hour
-	Used                                 float64
-	Standing                             string
+	ID, Mode, Limits                                    string
+	Allowed, Denied, ShadowAllowed, ShadowDenied, Error int64 // of the last hour
+	Used                                                float64
+	Standing                                            string
 }
 
 func (h *Handler) now() nowView {
@@ -117,7 +117,7 @@ func (h *Handler) rules(n int) rulesView {
 		delete(met, id)
 		all = append(all, ruleView{
 			ID: id, Mode: mode, Limits: limits, Allowed: c.hour[observed.Allowed], Denied: c.hour[observed.Denied],
-			ShadowDenied: c.hour[observed.ShadowDenied], Error: c.hour[errorResult], Used: c.used, Standing: c.standing.String(),
+			ShadowAllowed: c.hour[observed.ShadowAllowed], ShadowDenied: c.hour[observed.ShadowDenied], Error: c.hour[errorResult], Used: c.used, Standing: c.standing.String(),
 		})
 	}
 	if p := h.policyNow(); p.File != nil {

@@ -135,7 +135,7 @@ var rules = []rule{
 		"metrics stay where their users asked for them"},
 	{"ui", []string{"", "algorithm", "internal/observed", "internal/topk", "internal/uplot", "policy", "resilience", "store", "store/memory", "store/script"}, nil,
 		"a page shows what any program with limits has: it stands on the standard library alone"},
-	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "observe/prometheus", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script"},
+	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "observe/prometheus", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script", "ui"},
 		[]string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "github.com/envoyproxy/go-control-plane/envoy/service", "github.com/prometheus/client_golang"}, "what joins the parts knows all of them"},
 	{"bench/ratelimit", []string{"policy"}, []string{"github.com/envoyproxy/go-control-plane", "github.com/envoyproxy/ratelimit", "github.com/lyft/gostats"},
 		"the libraries of a whole service are built for one measurement and nowhere else"},

@@ -4,6 +4,7 @@ package topk
 import (
 	"cmp"
 	"hash/maphash"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -85,15 +86,14 @@ func (p *period) add(h uint64, limit, key string) {
 	e.limit, e.key = limit, append(e.key[:0], key[:min(len(key), MaxKey)]...)
 }
 
-// smallest returns the place of the smallest count: an empty one, where there is one.
+// smallest returns the place of the smallest count: an empty one, where there is one. The
+// place goes along in the low bits of the count, so that no branch depends on it.
 func (p *period) smallest() int {
-	least := 0
+	least := int64(math.MaxInt64)
 	for i, n := range p.counts {
-		if n < p.counts[least] {
-			least = i
-		}
+		least = min(least, n*Ways+int64(i))
 	}
-	return least
+	return int(least % Ways)
 }
 
 // missing is the most that a key has occurred that has no entry.

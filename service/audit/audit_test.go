@@ -334,3 +334,31 @@ func TestWrongOptionsAndEntriesAreRefused(t *testing.T) {
 		t.Error("a closed log is written")
 	}
 }
+
+// TestLastAreTheNewestOfATenant: over the days, and never those of another tenant.
+func TestLastAreTheNewestOfATenant(t *testing.T) {
+	now := at(noon)
+	l := open(t, t.TempDir(), now)
+	for i := range 30 {
+		if i%10 == 0 {
+			now.Add(24 * time.Hour)
+		}
+		write(t, l, Entry{Tenant: []string{"a", "b"}[i%2], Action: fmt.Sprint(i)})
+	}
+	for n, want := range map[int]string{1: "28", 3: "28 26 24", 7: "28 26 24 22 20 18 16", 100: "28 26 24 22 20 18 16 14 12 10 8 6 4 2 0"} {
+		entries, err := l.Last("a", n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Action)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("the last %d: %v, want %s", n, got, want)
+		}
+	}
+	if entries, err := l.Last("c", 10); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

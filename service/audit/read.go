@@ -1,6 +1,9 @@
 package audit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Query says which entries are wanted.
 type Query struct {
@@ -72,4 +75,40 @@ func (l *Log) Read(q Query) (Page, error) {
 		page.Next = seen
 	}
 	return page, nil
+}
+
+// Last returns the last n entries of a tenant, the newest first. It reads the files of the
+// newest days, and does not hold up writers.
+func (l *Log) Last(tenant string, n int) ([]Entry, error) {
+	dates, err := l.dates()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	last := l.seq // what is not synced is not shown
+	l.mu.Unlock()
+	var all []Entry
+	for _, date := range slices.Backward(dates) {
+		var of []Entry // of the day, in order: the last ones
+		err := l.lines(date, 0, func(e Entry) bool {
+			if e.Tenant == tenant && e.Seq <= last {
+				if of = append(of, e); len(of) >= 2*n {
+					of = append(of[:0], of[len(of)-n:]...)
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range slices.Backward(of) {
+			if len(all) < n {
+				all = append(all, e)
+			}
+		}
+		if len(all) >= n {
+			break
+		}
+	}
+	return all, nil
 }

@@ -13,10 +13,7 @@ import (
 // audit, such as "GET /api/v1/rules".
 func (g *Guard) HTTP(a Action, target string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := g.Authorize(r.Context(), Request{
-			Authorization: r.Header.Values("Authorization"), Subject: subjectOf(r), Tenant: r.Header.Values(TenantHeader),
-			Remote: r.RemoteAddr, Target: target, Action: a,
-		})
+		c, err := g.Authorize(r.Context(), RequestOf(r, a, target))
 		if err != nil {
 			problemOf(err).Write(w)
 			return
@@ -26,6 +23,14 @@ func (g *Guard) HTTP(a Action, target string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// RequestOf is what a Guard sees of a request over HTTP.
+func RequestOf(r *http.Request, a Action, target string) Request {
+	return Request{
+		Authorization: r.Header.Values("Authorization"), Subject: subjectOf(r), Tenant: r.Header.Values(TenantHeader),
+		Remote: r.RemoteAddr, Target: target, Action: a,
+	}
 }
 
 func subjectOf(r *http.Request) string {

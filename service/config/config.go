@@ -41,6 +41,7 @@ type Config struct {
 	SelfLimits  SelfLimits        `yaml:"self_limits"`
 	Idempotency Idempotency       `yaml:"idempotency"`
 	Audit       *Audit            `yaml:"audit"`
+	UI          UI                `yaml:"ui"`
 	Shutdown    Shutdown          `yaml:"shutdown"`
 
 	url    *storeurl.URL
@@ -206,6 +207,12 @@ type Audit struct {
 	KeyFile string `yaml:"key_file" kind:"path"`
 
 	key []byte
+}
+
+// UI is the page for operators.
+type UI struct {
+	// ShowKeys shows the keys of subjects on the page, and not a hash of them.
+	ShowKeys bool `yaml:"show_keys"`
 }
 
 // Shutdown bounds how long the service takes to stop.

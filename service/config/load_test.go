@@ -124,6 +124,7 @@ tenants:
 self_limits: {checks: unlimited, reads: "fixed-window:2/1m", writes: "fixed-window:3/1m"}
 idempotency: {ttl: 1m}
 audit: {folder: audit, days: 30, key_file: secret}
+ui: {show_keys: true}
 shutdown: {drain: 0s, timeout: 10s}
 `
 
@@ -149,6 +150,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 		"rls": c.RLS.Charge == "exact" && c.RLS.Shadow && c.RLS.Quota && c.RLS.DynamicMetadata && c.RLS.MergeDomains && c.RLS.Strict &&
 			*c.RLS.Headers == RLSHeaders{"X-Limit", "X-Remaining", "X-Reset"},
 		"zone":  c.GubernatorZone().String() == "Europe/Berlin",
+		"ui":    c.UI.ShowKeys,
 		"audit": c.Audit.Days == 30 && string(c.Audit.Key()) == "0123456789abcdef",
 		"local": c.Local == Local{3, 9}, "store": c.Store.Timeout == 50*time.Millisecond && c.Store.MaxKeys == 7,
 	} {
