@@ -21,8 +21,10 @@ type suggestCommand struct {
 	Limit             []string `placeholder:"FORM" help:"A limit with ? in place of the number to find, such as gcra:?/1m or gcra:?/1m,burst=20. Give the flag once for each (default: four algorithms, each in 1m)."`
 	MaxClientsHit     string   `placeholder:"PERCENT" help:"How many of the clients may be denied at least once, such as 1% (default 1% where no target is given)."`
 	MaxRequestsDenied string   `placeholder:"PERCENT" help:"How many of the requests may be denied, such as 0.5%."`
+	Protect           string   `placeholder:"RATE" help:"What all clients together may get, such as 500/s: says what they get under each limit, and adds a limit for all of them."`
 	Policy            string   `placeholder:"FILE" help:"Write the first limit as a policy in shadow mode; - is standard output, instead of the text."`
 	JSON              string   `name:"json" placeholder:"FILE" help:"Write the answer as JSON; - is standard output, instead of the text."`
+	Plot              string   `placeholder:"FILE" help:"Draw the clients that each limit would have hit, by its number, into a file that ends in .png or .svg."`
 }
 
 // defaultForms are what is looked for where no limit is given.
@@ -50,6 +52,7 @@ trace that cannot be used, 3 something outside failed, 130 interrupted.
 Examples: weir suggest access.log
           weir suggest --limit 'gcra:?/1m,burst=20' --max-requests-denied 0.1% access.log*
           weir suggest --key user --policy policy.yaml access.log
+          weir suggest --protect 500/s --plot limits.svg access.log
 `
 }
 
@@ -59,7 +62,14 @@ func (c *suggestCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	flags := []outputFlag{{"--policy", c.Policy}, {"--json", c.JSON}}
+	protect, err := c.protection()
+	if err != nil {
+		return usageError{err}
+	}
+	if c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg") {
+		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)}
+	}
+	flags := []outputFlag{{"--policy", c.Policy}, {"--json", c.JSON}, {"--plot", c.Plot}}
 	if err := checkApart(flags); err != nil {
 		return err
 	}
@@ -90,11 +100,15 @@ func (c *suggestCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	answer.protect(traffic, protect)
 	answer.describe(c, in)
 	if err := files.finish("--policy", answer.writePolicy); err != nil {
 		return err
 	}
 	if err := files.finish("--json", func(w io.Writer) error { return report.WriteJSON(w, answer) }); err != nil {
+		return err
+	}
+	if err := files.finish("--plot", func(w io.Writer) error { return answer.plot(ctx, c.Plot, traffic, w) }); err != nil {
 		return err
 	}
 	if text := textOutput(s, flags); text != nil {
@@ -169,6 +183,12 @@ type suggestion struct {
 	// have done to the rest.
 	Early string  `json:"early_limit,omitempty"`
 	Later *effect `json:"early_limit_later,omitempty"`
+	// Together is the most that all clients get together under it, in any window of --protect, and
+	// Protected what it does beside the limit for all of them.
+	Together  int64   `json:"together,omitempty"`
+	Protected *effect `json:"protected,omitempty"`
+
+	found suggest.Found
 }
 
 type effect struct {
@@ -208,6 +228,7 @@ func suggestionFor(traffic, early, later *suggest.Traffic, form suggest.Form, ta
 	if err != nil || !is {
 		return one, err
 	}
+	one.found = found
 	one.Found, one.Limit = true, fmt.Sprint(found.Algorithm)
 	one.ClientsHit, one.RequestsDenied = found.Effect.Clients, found.Effect.Requests
 	if found.Less != nil {

@@ -116,3 +116,54 @@ func TestPercentIsReadExactly(t *testing.T) {
 		}
 	}
 }
+
+// TestSuggestSaysWhatAllClientsGetTogether: without a limit for all, and with one; the policy has it.
+func TestSuggestSaysWhatAllClientsGetTogether(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "trace.jsonl")
+	var b strings.Builder
+	for client := range 10 {
+		for i := range 3 { // 30 requests within a second
+			fmt.Fprintf(&b, `{"at_us":%d,"key":"user:%d"}`+"\n", 1_700_000_000_000_000+i*1000, client)
+		}
+	}
+	write(t, name, b.String())
+	r := start("suggest", "--limit", "gcra:?/1m", "--protect", "20/s", "--json", "-", "--policy", filepath.Join(t.TempDir(), "p.yaml"), name)
+	var answer suggestions
+	if err := json.Unmarshal([]byte(r.out), &answer); err != nil {
+		t.Fatalf("%v: %s", err, r.err)
+	}
+	l := answer.Limits[0]
+	if r.status != 0 || answer.Protect != "sliding-log:20/1s" || l.Limit != "gcra:3/1m" || l.Together != 30 || l.Protected.RequestsDenied != 10 || l.Protected.ClientsHit != 10 {
+		t.Errorf("status %d, %s: %+v, %+v", r.status, answer.Protect, l, l.Protected)
+	}
+	r = start("suggest", "--limit", "gcra:?/1m", "--protect", "20/1s", "--policy", "-", name)
+	policyName := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, policyName, r.out)
+	file, err := policy.Load(policyName, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.out)
+	}
+	if len(file.Policy.Rules) != 2 || file.Policy.Rules[1].ID != "total" || file.Policy.Rules[1].Limit.Spec != "sliding-log:20/1s" || len(file.Policy.Rules[1].Key) > 0 {
+		t.Errorf("%+v", file.Policy.Rules)
+	}
+	for _, wrong := range []string{"20", "20/", "/s", "0/s", "-1/s", "20/x", "20/1s,burst=3", "2.5/s", "99999999999999999999/s"} {
+		if r := start("suggest", "--protect", wrong, name); r.status != 2 || !strings.Contains(r.err, "--protect") {
+			t.Errorf("%s: status %d, %s", wrong, r.status, r.err)
+		}
+	}
+}
+
+// TestSuggestDrawsACurveForEachLimit: with the name of each.
+func TestSuggestDrawsACurveForEachLimit(t *testing.T) {
+	name, file := suggestTrace(t, 30), filepath.Join(t.TempDir(), "limits.svg")
+	if r := start("suggest", "--limit", "gcra:?/1m", "--limit", "gcra:?/1m,burst=5", "--limit", "token-bucket:30/1m,burst=?", "--plot", file, name); r.status > 1 {
+		t.Fatalf("status %d: %s", r.status, r.err)
+	}
+	drawn := read(t, file)
+	if strings.Count(drawn, "<polyline") < 3 || !strings.Contains(drawn, "gcra:?/1m,burst=5") || !strings.Contains(drawn, "token-bucket:30/1m,burst=?") || strings.Contains(drawn, "NaN") {
+		t.Errorf("%.2000s", drawn)
+	}
+	if r := start("suggest", "--plot", "limits.gif", name); r.status != 2 || !strings.Contains(r.err, "--plot") {
+		t.Errorf("status %d: %s", r.status, r.err)
+	}
+}

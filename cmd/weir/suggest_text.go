@@ -24,6 +24,7 @@ type suggestions struct {
 	Target   []string     `json:"target"`
 	Peaks    []peakOf     `json:"peaks"`
 	Limits   []suggestion `json:"limits"`
+	Protect  string       `json:"protect,omitempty"` // the limit for all together
 	Warnings []string     `json:"warnings"`
 }
 
@@ -123,6 +124,9 @@ func (a *suggestions) writeText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := a.writeProtected(&b); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -152,7 +156,7 @@ rules:
     key: [%s]
     limit: %q
     mode: shadow
-`, strings.Join(a.Target, " and "), attribute, declared, attribute, l.Limit)
+%s`, strings.Join(a.Target, " and "), attribute, declared, attribute, l.Limit, a.totalRule())
 		return err
 	}
 	_, err := fmt.Fprint(w, "# weir suggest has found no limit that meets the target.\nversion: 1\n")

@@ -16,6 +16,7 @@ type Traffic struct {
 	clients     [][]request
 	requests    int64
 	first, last algorithm.Instant
+	order       []place // see inOrder
 }
 
 type request struct {
@@ -34,6 +35,7 @@ func (t *Traffic) Add(client int, at algorithm.Instant, cost int64) {
 	}
 	t.first, t.last = min(t.first, at), max(t.last, at)
 	t.requests++
+	t.order = nil
 }
 
 // Requests is how many there are, and Clients how many ask.
