@@ -237,7 +237,7 @@ return {1, left / ARGV[1], 0, at - now}
 `
 
 func goRedis(tb testing.TB, addr string) *redis.Client {
-	client := redis.NewClient(&redis.Options{Addr: addr})
+	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	tb.Cleanup(func() { client.Close() })
 	return client
 }

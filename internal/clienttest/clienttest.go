@@ -18,6 +18,9 @@ type Library struct {
 	// first. Few are those that differ most, for what takes long.
 	Modes, Few []string
 
+	// ContextOnly are those in which nothing but its context ends the wait for a reply.
+	ContextOnly []string
+
 	// ClusterModes are those for a cluster.
 	ClusterModes []string
 
@@ -71,6 +74,7 @@ func Run(t *testing.T, lib *Library) {
 		{"refusals are not repeated", refusalsAreNotRepeated},
 		{"ended context sends nothing", endedContextSendsNothing},
 		{"deadline ends the wait", deadlineEndsTheWait},
+		{"time-out ends a direct call", timeOutEndsADirectCall},
 		{"primary becomes a replica", primaryBecomesAReplica},
 		{"replica loses its primary", replicaLosesItsPrimary},
 		{"cluster", clusterFindsItsKeys},

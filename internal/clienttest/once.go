@@ -3,6 +3,7 @@ package clienttest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,7 +58,13 @@ func commandsAreSentOnce(t *testing.T, lib *Library) {
 						}
 						ours, theirs := "ours "+mode, "theirs "+mode
 						if n := count(ours, func(o *Opened) {
-							_, err := o.Client.Do(context.Background(), Words("INCR", ours))
+							ctx := context.Background()
+							if slices.Contains(lib.ContextOnly, mode) {
+								var cancel context.CancelFunc
+								ctx, cancel = context.WithTimeout(ctx, time.Second)
+								defer cancel()
+							}
+							_, err := o.Client.Do(ctx, Words("INCR", ours))
 							WantClass(t, err, "unknown")
 						}); n != "1" {
 							t.Errorf("carried out %v times, want 1", n)

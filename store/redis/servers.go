@@ -15,6 +15,7 @@ var (
 	_ script.Redialer   = (*client)(nil)
 	_ script.IdleCloser = (*client)(nil)
 	_ script.Sender     = (*client)(nil)
+	_ script.Punctual   = (*client)(nil)
 )
 
 // Sharded implements script.Sharded. A client of a type that is not known may stand
@@ -26,6 +27,21 @@ func (c *client) Sharded() bool {
 
 // CallsSend implements script.Sender.
 func (c *client) CallsSend() bool { return true }
+
+// HonorsDeadline implements script.Punctual. A time-out below 0 of the client switches the
+// deadlines of a connection off, those of contexts too.
+func (c *client) HonorsDeadline() bool { return c.punctual }
+
+// honorsDeadline reports whether a client is known to heed the deadlines of contexts. A
+// cluster client is not: it has more to wait for than a connection and a reply.
+func honorsDeadline(c redis.UniversalClient) bool {
+	one, is := c.(*redis.Client)
+	if !is {
+		return false
+	}
+	o := one.Options()
+	return o.ContextTimeoutEnabled && o.ReadTimeout >= 0 && o.WriteTimeout >= 0
+}
 
 // Node implements script.Locator.
 func (c *client) Node(key string) string {

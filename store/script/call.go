@@ -20,6 +20,7 @@ type call struct {
 
 	withdrawn   chan struct{} // closed when nobody waits, and nothing was sent
 	isWithdrawn bool          // guarded by mu of the dispatcher
+	direct      direct
 
 	coalesced []coalesced
 	last      map[string]int  // of a name, the index of the last of coalesced that has it
@@ -33,7 +34,9 @@ type request struct {
 }
 
 func newCall(d *dispatcher) *call {
-	return &call{dispatcher: d, last: make(map[string]int), requests: make(map[request]int), withdrawn: make(chan struct{})}
+	c := &call{dispatcher: d, last: make(map[string]int), requests: make(map[request]int), withdrawn: make(chan struct{})}
+	c.direct.init(c)
+	return c
 }
 
 // run makes the call and answers its groups. withdrawn is closed when nobody waits for
@@ -75,7 +78,7 @@ func (c *call) run(withdrawn chan struct{}) {
 			g.Value.panics(panicked)
 		}
 	case err != nil:
-		err = explain(c.dispatcher.verb(), err, c.dispatcher.takes)
+		err = c.explain(err)
 		for _, g := range c.Groups {
 			g.Value.answer(0, false, err)
 		}
@@ -142,7 +145,11 @@ func (c *call) ask(withdrawn chan struct{}) (reply string, err error) {
 		return "", notSent{err}
 	}
 	c.command.ReadOnly = !c.takes
-	return s.eval(s.callContext(withdrawn), script, &c.command)
+	ctx := c.direct.context(withdrawn)
+	if ctx == nil {
+		ctx = s.callContext(withdrawn)
+	}
+	return s.eval(ctx, script, &c.command)
 }
 
 // batch appends the words of a call of the script for a batch.

@@ -54,6 +54,17 @@ type Sender interface {
 	CallsSend() bool
 }
 
+// Punctual is an optional interface of a Client that heeds the deadline of a call. A caller
+// that has nothing but a time-out then makes its call itself, where it would wait for a
+// goroutine that it can leave otherwise.
+type Punctual interface {
+	Client
+	// HonorsDeadline reports whether Do returns when the deadline of ctx has passed,
+	// whatever the server does and whatever else Do waits for, for a Command that is
+	// Direct. It is called for each call of a single caller, and waits for nothing.
+	HonorsDeadline() bool
+}
+
 // IdleCloser is an optional interface of a Client that has idle connections.
 type IdleCloser interface {
 	Client
@@ -84,6 +95,8 @@ type Command struct {
 	Key int
 	// ReadOnly says that the command writes nothing.
 	ReadOnly bool
+	// Direct says that the caller of Do is the one who waits for the decision: see Punctual.
+	Direct bool
 
 	state atomic.Int32 // stateSent, or how many have withdrawn before that
 }

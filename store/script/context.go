@@ -11,7 +11,8 @@ import (
 // Options.Timeout, and nothing of the callers. A client library may end a whole
 // connection with a call that it gives up, and others of the store may be on it: one
 // caller who leaves must not take them along. It is cancelled only where nobody waits for
-// the call any more and nothing of it was sent; a Client has to look at the deadline.
+// the call any more and nothing of it was sent; a Client has to look at the deadline. The
+// context of a direct call ends at its deadline.
 type callContext struct {
 	context.Context
 	until     time.Time
@@ -20,7 +21,11 @@ type callContext struct {
 
 // callContext returns the context of a call that is sent now.
 func (s *Store) callContext(withdrawn chan struct{}) context.Context {
-	return &callContext{context.Background(), time.Now().Add(s.opts.Timeout), withdrawn}
+	return newCallContext(time.Now().Add(s.opts.Timeout), withdrawn)
+}
+
+func newCallContext(until time.Time, withdrawn chan struct{}) context.Context {
+	return &callContext{context.Background(), until, withdrawn}
 }
 
 // Deadline implements context.Context.
@@ -33,6 +38,9 @@ func (c *callContext) Done() <-chan struct{} { return c.withdrawn }
 func (c *callContext) Err() error {
 	select {
 	case <-c.withdrawn:
+		if !time.Now().Before(c.until) {
+			return context.DeadlineExceeded
+		}
 		return context.Canceled
 	default:
 		return nil

@@ -73,9 +73,18 @@ func (d *dispatcher) send(p *pending) {
 	}
 	d.batcher.Enqueue(p.tag, p.node, &p.group)
 	c := d.next()
-	if c != nil && p.patient() && len(c.Groups) == 1 && c.Groups[0] == &p.group {
-		d.mu.Unlock()
-		c.run(nil) // for nobody else, and the caller waits anyway
+	if c != nil && len(c.Groups) == 1 && c.Groups[0] == &p.group {
+		switch { // for nobody else
+		case p.patient(): // and the caller waits anyway
+			d.mu.Unlock()
+			c.run(nil)
+		case d.isDirect(p):
+			d.runDirect(c, p)
+		default:
+			d.start(c)
+			d.mu.Unlock()
+			return
+		}
 		if c = d.done(c); c == nil {
 			return
 		}
@@ -203,11 +212,17 @@ func (d *dispatcher) leave(p *pending) (unsent bool) {
 		close(c.withdrawn)
 		c.isWithdrawn = true
 	}
+	d.distrust(c, p)
+	d.start(d.next())
+	return unsent
+}
+
+// distrust closes idle connections to the server of p where it has answered nothing for a
+// while, its call among that. The caller holds mu.
+func (d *dispatcher) distrust(c *call, p *pending) {
 	if d.batcher.Silent(&c.Call) && time.Since(c.begun) >= silence {
 		d.store.closeIdle(p.node, p.storedName(0)) // names may be written by the call
 	}
-	d.start(d.next())
-	return unsent
 }
 
 // drop takes the groups out of a call whose callers have left before anything of it was

@@ -27,6 +27,7 @@ type Store struct {
 	sharded    bool       // keys lie on several servers
 	locator    Locator    // nil where they cannot be told apart
 	asks       bool       // the client calls Command.Send
+	punctual   Punctual   // nil where the client is not
 	replicator Replicator // nil where replicas are not waited for
 	redialer   redialer
 	closer     idleCloser
@@ -64,6 +65,7 @@ func New(c Client, opts *Options) (*Store, error) {
 	if sender, is := c.(Sender); is {
 		s.asks = sender.CallsSend()
 	}
+	s.punctual, _ = c.(Punctual)
 	if all.Replicas > 0 {
 		var is bool
 		if s.replicator, is = c.(Replicator); !is {
