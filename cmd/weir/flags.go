@@ -77,6 +77,14 @@ func (o *option) tag(name string) string {
 	return os.Expand(o.tags.Get(name), func(v string) string { return flagVars[v] })
 }
 
+// values are what the option may be; nil is anything.
+func (o *option) values() []string {
+	if _, has := o.tags.Lookup("enum"); !has {
+		return nil
+	}
+	return strings.Split(strings.ReplaceAll(o.tag("enum"), " ", ""), ",")
+}
+
 // shown is how the option is called in help and errors.
 func (o *option) shown() string {
 	switch {
@@ -94,11 +102,8 @@ func (o *option) shown() string {
 
 // set reads a value.
 func (o *option) set(text string) error {
-	if _, has := o.tags.Lookup("enum"); has {
-		all := strings.Split(strings.ReplaceAll(o.tag("enum"), " ", ""), ",")
-		if !slices.Contains(all, text) {
-			return fmt.Errorf("--%s: %q is not allowed: must be one of %s", o.name, text, `"`+strings.Join(all, `","`)+`"`)
-		}
+	if all := o.values(); all != nil && !slices.Contains(all, text) {
+		return fmt.Errorf("%s: %q is not allowed: must be one of %s", o.flag(), text, `"`+strings.Join(all, `","`)+`"`)
 	}
 	o.texts = append(o.texts, text)
 	var err error

@@ -75,7 +75,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 
 // Every flag of every command has a type that can be read, and says what it is.
 func TestEveryFlagCanBeRead(t *testing.T) {
-	for _, c := range commands {
+	for _, c := range commands() {
 		for _, o := range optionsOf(reflect.ValueOf(c.make()).Elem()) {
 			if o.tag("help") == "" || !o.isSwitch() && !o.isArgument() && o.tags.Get("placeholder") == "" {
 				t.Errorf("weir %s: %s has no help or no placeholder", c.name, o.name)

@@ -109,12 +109,11 @@ func TestUnusableTraceSaysWhatMayReadIt(t *testing.T) {
 	}
 }
 
-func TestHelpAndVersionAreCommands(t *testing.T) {
+func TestHelpIsACommand(t *testing.T) {
 	for _, c := range []struct{ command, flags []string }{
 		{[]string{"help"}, []string{"--help"}},
 		{[]string{"help", "replay"}, []string{"replay", "--help"}},
 		{[]string{"help", "sim"}, []string{"sim", "--help"}},
-		{[]string{"version"}, []string{"--version"}},
 	} {
 		got, want := start(c.command...), start(c.flags...)
 		if got != want || got.status != exitOK || got.out == "" {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,15 +29,21 @@ type runner interface {
 	Run(ctx context.Context, s *streams) error
 }
 
-var commands = []subcommand{
-	{"replay", "Decide every request of a trace and report whom a limit would have hit.", func() runner { return &replayCommand{} }},
-	{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
-	{"suggest", "Find the smallest limits that a trace would have met.", func() runner { return &suggestCommand{} }},
-	{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
-	{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
-	{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},
-	{"load", "Put load on a store or a service, and measure how long answers take.", func() runner { return &loadCommand{} }},
-	{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
+// commands are the table that help, completions and manual pages are made of.
+func commands() []subcommand {
+	return []subcommand{
+		{"replay", "Decide every request of a trace and report whom a limit would have hit.", func() runner { return &replayCommand{} }},
+		{"compare", "Decide a trace under several limits and show them side by side.", func() runner { return &compareCommand{} }},
+		{"suggest", "Find the smallest limits that a trace would have met.", func() runner { return &suggestCommand{} }},
+		{"verify", "Check that a server decides as the algorithms say, with the suite for stores.", func() runner { return &verifyCommand{} }},
+		{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
+		{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},
+		{"load", "Put load on a store or a service, and measure how long answers take.", func() runner { return &loadCommand{} }},
+		{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
+		{"completion", "Write the completions of commands and flags for a shell.", func() runner { return &completionCommand{} }},
+		{"man", "Write the manual page of weir or of a command.", func() runner { return &manCommand{} }},
+		{"version", "Print the version, and what it was built from.", func() runner { return &versionCommand{} }},
+	}
 }
 
 func main() {
@@ -63,12 +68,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	switch {
-	case asks(args, "version", "--version", "-V"):
-		return s.show("weir " + version() + "\n")
+	case asks(args, "--version", "-V"):
+		return s.show("weir " + moduleVersion() + "\n")
 	case len(args) == 0:
 		return misuse(errs, fmt.Errorf("the command is missing: must be one of %s", commandNames()))
 	}
-	for _, c := range commands {
+	for _, c := range commands() {
 		if c.name != args[0] {
 			continue
 		}
@@ -109,35 +114,31 @@ func (s *streams) show(text string) int {
 	return exitOK
 }
 
-// version is the version of the module, or the commit that it was built from.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "(unknown version)"
-}
-
 func commandNames() string {
 	names := ""
-	for _, c := range commands {
+	for _, c := range commands() {
 		names += fmt.Sprintf("%q, ", c.name)
 	}
-	return names + `"help", "version"`
+	return names + `"help"`
 }
 
 // always are the flags of every command.
 var always = [][2]string{{"-h, --help", "Show this help and exit."}, {"-V, --version", "Print the version and exit."}}
 
+// purpose is what weir is for.
+const purpose = `Tries rate limits out: on a recorded trace or in a simulated world, with exact decisions.
+Checks the servers that keep them, puts load on them, and serves limits.
+`
+
 // usage is the help of weir.
 func usage() string {
 	var b strings.Builder
-	b.WriteString("Usage: weir COMMAND [flags]\n\nTries rate limits out: on a recorded trace or in a simulated world, with exact decisions.\n" +
-		"Checks the servers that keep them, and serves them.\n\nCommands:\n")
+	b.WriteString("Usage: weir COMMAND [flags]\n\n" + purpose + "\nCommands:\n")
 	rows := [][2]string{}
-	for _, c := range commands {
+	for _, c := range commands() {
 		rows = append(rows, [2]string{c.name, c.help})
 	}
-	writeHelp(&b, append(rows, [2]string{"help COMMAND", "Show the help of a command."}, [2]string{"version", "Print the version."}))
+	writeHelp(&b, append(rows, [2]string{"help COMMAND", "Show the help of a command."}))
 	b.WriteString("\nFlags:\n")
 	writeHelp(&b, always)
 	return b.String()
