@@ -295,6 +295,24 @@ func TestARuleIsEnforcedOnThePage(t *testing.T) {
 	}
 }
 
+// TestThePageChangesNothingWithoutCallers: where anybody may be who asks.
+func TestThePageChangesNothingWithoutCallers(t *testing.T) {
+	b := &browser{running: run(t, load(t, files(t, "weir.yaml", free)), &Options{Policy: []byte(shadowPolicy)})}
+	if text := b.page(t, "/ui/rule?id=trial"); strings.Contains(text, `action="mode"`) || !strings.Contains(text, "it needs auth.file") {
+		t.Error("a form is offered")
+	}
+	rules, version, err := b.tenants[config.DefaultTenant].rules.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := b.do(t, "POST", "/ui/mode", url.Values{"rule": {"trial"}, "mode": {"enforce"}, "version": {version}}); answer.StatusCode != http.StatusForbidden {
+		t.Errorf("%d, want 403", answer.StatusCode)
+	}
+	if after, _, err := b.tenants[config.DefaultTenant].rules.List(t.Context()); err != nil || after[1].Mode != rules[1].Mode {
+		t.Errorf("%v, %v", after, err)
+	}
+}
+
 // TestExplanationsOfThePageAreOfTheTenant: whatever tenant is sent.
 func TestExplanationsOfThePageAreOfTheTenant(t *testing.T) {
 	b := guarded(t)

@@ -203,11 +203,7 @@ const maxForm = 64 << 10
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
-	head.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
-	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("Referrer-Policy", "same-origin")
-	head.Set("Cross-Origin-Opener-Policy", "same-origin")
-	head.Set("Cross-Origin-Resource-Policy", "same-origin")
+	protect(head)
 	name := last(r)
 	if a, is := assets[name]; is {
 		h.asset(w, r, name, a)
@@ -244,6 +240,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	serve(h, w, r)
+}
+
+// protect has a browser load and run what comes from here alone, and show it in no frame.
+func protect(head http.Header) {
+	head.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "same-origin")
+	head.Set("Cross-Origin-Opener-Policy", "same-origin")
+	head.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
 func (h *Handler) asset(w http.ResponseWriter, r *http.Request, name string, a asset) {
@@ -335,8 +340,7 @@ func WriteSignIn(w http.ResponseWriter, status int, title, message string, tenan
 		return err
 	}
 	head := w.Header()
-	head.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
-	head.Set("X-Content-Type-Options", "nosniff")
+	protect(head)
 	head.Set("Cache-Control", "no-store")
 	head.Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

@@ -23,7 +23,7 @@
         axes: [{ ...axis, values: (_, all) => all.map((x) => new Date(x * 1e3).toISOString().slice(11, x % 60 ? 19 : 16)) }, { ...axis, size: 60, values: (_, all) => all.map(digits) }],
         cursor: { drag: { x: true, y: false } },
         series: [{ label: "time", value: (_, x) => (x === null ? "–" : new Date(x * 1e3).toISOString().slice(11, 19)) }].concat(lines.map(([name, , stroke, dash]) => ({
-          label: name, stroke: colour(stroke), width: 1.5, dash, points: { show: series.at.length < 3 }, value: (_, x) => digits(x),
+          label: name, stroke: colour(stroke), width: 1.5, dash, spanGaps: true, points: { show: series.at.length < 3 }, value: (_, x) => digits(x),
         }))),
       }, data(), at);
     };
