@@ -78,6 +78,9 @@ func Explain(ctx context.Context, c *config.Config, opts *Options) (string, erro
 	} else {
 		line("audit", "%s", c.Audit.Folder)
 	}
+	if t := c.Tracing; t != nil {
+		line("tracing", "to %s, %g %% of the requests whose caller does not decide it", t.Endpoint, 100*t.Sample)
+	}
 	line("shutdown", "drains for %s, then at most %s", c.Shutdown.Drain, c.Shutdown.Timeout)
 	return b.String(), nil
 }

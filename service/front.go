@@ -60,7 +60,7 @@ const restPrefix = "/api/v1/"
 
 // restFront is the service over HTTP, with the page for operators.
 func (s *Service) restFront() (front, error) {
-	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.metrics.ObserveClockSkew, Logger: s.log})
+	h, err := rest.New(s.guard, s.restTenant, &rest.Options{Audit: s.audit, Skew: s.metrics.ObserveClockSkew, Routed: s.routed(), Logger: s.log})
 	if err != nil {
 		return front{}, err
 	}

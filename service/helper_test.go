@@ -62,7 +62,12 @@ func run(t *testing.T, c *config.Config, opts *Options) *running {
 	if opts == nil {
 		opts = &Options{}
 	}
-	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	return runLogged(t, c, opts, slog.New(slog.NewTextHandler(t.Output(), nil)))
+}
+
+func runLogged(t *testing.T, c *config.Config, opts *Options, log *slog.Logger) *running {
+	t.Helper()
+	opts.Logger = log
 	s, err := New(t.Context(), c, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ type metrics struct {
 }
 
 func newMetrics() (*metrics, error) {
-	c, err := promobserver.New(&promobserver.Options{ActiveKeys: true})
+	c, err := promobserver.New(&promobserver.Options{ActiveKeys: true, Exemplar: exemplar})
 	if err != nil {
 		return nil, err
 	}

@@ -119,6 +119,9 @@ func (s *Service) newServers(c *config.Config) error {
 	if s.config.Load().Gubernator != nil { // whose requests are larger: a server has one bound
 		options = append(options, grpc.MaxRecvMsgSize(gubernator.MaxMessage), grpc.ChainUnaryInterceptor(boundedUnary))
 	}
+	if s.tracing != nil {
+		options = append(options, s.tracing.grpc(methods))
+	}
 	if secure != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
 	}
@@ -135,7 +138,7 @@ func (s *Service) newServers(c *config.Config) error {
 			f.register(s.grpc)
 		}
 	}
-	s.http, s.admin = s.httpServer(past(public, direct[0])), s.httpServer(past(admin, direct[1]))
+	s.http, s.admin = s.httpServer(s.traced(past(public, direct[0]))), s.httpServer(s.traced(past(admin, direct[1])))
 	s.admin.RegisterOnShutdown(func() { // ends the streams of pages, for which it would wait
 		for _, t := range s.tenants {
 			_ = t.recorder.Close() // has no error

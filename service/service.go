@@ -69,6 +69,7 @@ type Service struct {
 	ready       readiness
 	fronts      []front
 	metrics     *metrics
+	tracing     *tracing // nil for none
 	reloading   sync.Mutex
 	background  sync.WaitGroup
 	ran         atomic.Bool
@@ -97,7 +98,10 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 	if s.metrics, err = newMetrics(); err != nil {
 		return s, err
 	}
-	s.opts.Observer = weir.Observers(s.opts.Observer, s.metrics)
+	if s.tracing, err = newTracing(ctx, c.Tracing, s.log); err != nil {
+		return s, err
+	}
+	s.opts.Observer = s.observers(s.opts.Observer)
 	if s.audit, err = openAudit(c.Audit); err != nil {
 		return s, err
 	}
@@ -105,6 +109,9 @@ func New(ctx context.Context, c *config.Config, opts *Options) (s *Service, err 
 		return s, err
 	}
 	s.metrics.watchConnection(s.stores)
+	if s.tracing != nil {
+		s.stores.trace = s.tracing.StoreCall
+	}
 	if err := s.openTenants(ctx, c); err != nil {
 		return s, err
 	}
@@ -208,6 +215,9 @@ func (s *Service) Close() error {
 	}
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
+	}
+	if s.tracing != nil {
+		s.tracing.close()
 	}
 	return errors.Join(errs...)
 }

@@ -28,7 +28,8 @@ type stores struct {
 	conn   *storeurl.Connection // nil for memory
 	// measure measures the calls of a store on a server; nil for not at all.
 	measure func(name string, s store.Store) store.Store
-	closes  []func() error // the last is closed first
+	trace   func(script.TracedCall) func(error) // nil for not at all
+	closes  []func() error                      // the last is closed first
 }
 
 // stack is the store of a tenant, with what stands around it.
@@ -118,7 +119,7 @@ func (s *stores) base(prefix string) (*stack, error) {
 		}
 		return &stack{bare: memory}, nil
 	}
-	on, err := s.conn.Open(&script.Options{Prefix: s.config.Store.Prefix + prefix})
+	on, err := s.conn.Open(&script.Options{Prefix: s.config.Store.Prefix + prefix, Trace: s.trace})
 	if err != nil {
 		return nil, fmt.Errorf("service: store: %w", err)
 	}

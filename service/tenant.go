@@ -98,7 +98,7 @@ func (s *Service) openTenant(ctx context.Context, c *config.Config, name string)
 	o := &engine.Options{
 		Policy: t.watcher.Policy(), Limits: limits, OnFailure: t.onFailure, Local: t.stack.local, Timeout: c.Store.Timeout,
 		Idempotency: c.Idempotency.TTL, ReservationKey: reservationKey(c, name), Observer: s.observerOf(t),
-		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: verdictObservers{s.metrics, t.recorder}, Leases: t.stack.lease != nil},
+		Enforcer: &policy.EnforcerOptions{Subjects: lookup, Observer: s.verdicts(t), Leases: t.stack.lease != nil},
 	}
 	if name != config.DefaultTenant {
 		o.Tenant = name

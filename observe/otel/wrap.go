@@ -16,7 +16,7 @@ import (
 // whose caller is sampled. It has the features of s and is closed with it.
 //
 // Callers who share one call to the server have a span each: it is as long as each has
-// waited.
+// waited. StoreCall makes one of the call itself, for stores on servers.
 func (o *Observer) Wrap(s store.Store) store.Store {
 	return store.Wrap(s, store.Hooks{
 		Apply: func(ctx context.Context, ops []store.Op, next store.ApplyFunc) (at algorithm.Instant, committed bool, err error) {
@@ -42,12 +42,15 @@ func (o *Observer) Wrap(s store.Store) store.Store {
 	})
 }
 
+// storeCall is the name of the span of a call of a store.
+const storeCall = "weir.store.call"
+
 // call begins the span of a call, where the caller is sampled.
 func (o *Observer) call(ctx context.Context, op string, limits int) (context.Context, func(error)) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(error) {}
 	}
-	ctx, span := o.tracer.Start(ctx, "weir.store.call", trace.WithSpanKind(trace.SpanKindClient),
+	ctx, span := o.tracer.Start(ctx, storeCall, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("weir.op", op), attribute.Int("weir.limits", limits)))
 	return ctx, func(err error) {
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,7 @@ func (d *decoder) check(c *Config) {
 		}
 	}
 	d.checkFronts(c)
+	d.checkTracing(c.Tracing)
 	if ttl := c.Idempotency.TTL; ttl != 0 && (ttl < time.Second || ttl > 24*time.Hour-time.Second || ttl%time.Microsecond != 0) {
 		d.add("idempotency.ttl", ttl.String(), "", "1s to 23h59m59s in whole µs")
 	}
@@ -307,6 +309,29 @@ func (d *decoder) checkTenants(c *Config) {
 		}
 		prefixes[t.Prefix] = name
 		c.Tenants[name] = t
+	}
+}
+
+// defaultSample is Tracing.Sample unless it is set.
+const defaultSample = 0.01
+
+func (d *decoder) checkTracing(t *Tracing) {
+	if t == nil {
+		return
+	}
+	u, err := url.Parse(t.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		problem := ""
+		if t.Endpoint == "" {
+			problem = "missing"
+		}
+		d.add("tracing.endpoint", "", problem, "the URL of a collector of OTLP over gRPC without a path, such as http://127.0.0.1:4317; https for TLS")
+	}
+	if !d.given("tracing.sample") {
+		t.Sample = defaultSample
+	}
+	if !(t.Sample >= 0 && t.Sample <= 1) {
+		d.add("tracing.sample", strconv.FormatFloat(t.Sample, 'g', -1, 64), "", "0 to 1")
 	}
 }
 

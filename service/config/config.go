@@ -42,6 +42,7 @@ type Config struct {
 	Idempotency Idempotency       `yaml:"idempotency"`
 	Audit       *Audit            `yaml:"audit"`
 	UI          UI                `yaml:"ui"`
+	Tracing     *Tracing          `yaml:"tracing"`
 	Shutdown    Shutdown          `yaml:"shutdown"`
 
 	url    *storeurl.URL
@@ -213,6 +214,21 @@ type Audit struct {
 type UI struct {
 	// ShowKeys shows the keys of subjects on the page, and not a hash of them.
 	ShowKeys bool `yaml:"show_keys"`
+}
+
+// Tracing is where spans are sent to.
+type Tracing struct {
+	// Endpoint is that of a collector of OTLP over gRPC, such as http://127.0.0.1:4317; https
+	// for TLS. What else there is to set, such as headers and a certificate, is in the
+	// variables OTEL_EXPORTER_OTLP_* and OTEL_RESOURCE_ATTRIBUTES of OpenTelemetry.
+	Endpoint string `yaml:"endpoint"`
+	// Sample is the part of the requests that is traced, 0 to 1, of those whose caller says
+	// nothing: a caller that is sampled is followed, and one that is not is not. 0.01 unless it
+	// is set.
+	Sample float64 `yaml:"sample"`
+	// Spans makes a span weir.take of the answer of each limit. Otherwise the span of the
+	// request has it as attributes.
+	Spans bool `yaml:"spans"`
 }
 
 // Shutdown bounds how long the service takes to stop.

@@ -68,9 +68,6 @@ func fieldsOf(t reflect.Type) (all []field) {
 	return all
 }
 
-// later are fields that are known and do nothing yet: refused, and not ignored.
-var later = map[string]string{"tracing": "tracing is not built yet"}
-
 func (d *decoder) structure(n *document.Node, path string, v reflect.Value) {
 	if n.Kind != document.Mapping {
 		d.wrong(n, path, "a mapping")
@@ -83,10 +80,6 @@ func (d *decoder) structure(n *document.Node, path string, v reflect.Value) {
 		d.places[below] = place{f.Value.Place, d.sources[f.Value]}
 		if k := f.Value.Kind; k == document.Mapping || k == document.List {
 			d.places[below] = at
-		}
-		if why := later[below]; why != "" {
-			d.refuse(at, FieldError{Path: below, Problem: why, Allowed: "left out"})
-			continue
 		}
 		found := false
 		for _, k := range known {
@@ -192,6 +185,13 @@ func (d *decoder) scalar(n *document.Node, path string, v reflect.Value, isPath 
 			return
 		}
 		v.SetInt(i)
+	case v.Kind() == reflect.Float64:
+		f, err := strconv.ParseFloat(n.Text, 64)
+		if n.Kind != document.Integer && n.Kind != document.Float && !given || err != nil {
+			d.wrong(n, path, "a number")
+			return
+		}
+		v.SetFloat(f)
 	case v.Kind() == reflect.Bool:
 		b, is := map[string]bool{"true": true, "false": false}[n.Text]
 		if n.Kind != document.Bool && !given || !is {

@@ -125,6 +125,7 @@ self_limits: {checks: unlimited, reads: "fixed-window:2/1m", writes: "fixed-wind
 idempotency: {ttl: 1m}
 audit: {folder: audit, days: 30, key_file: secret}
 ui: {show_keys: true}
+tracing: {endpoint: "https://collector:4317", sample: 0.25, spans: true}
 shutdown: {drain: 0s, timeout: 10s}
 `
 
@@ -144,6 +145,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 		"limit":         len(c.NamedLimits()) == 1 && c.NamedLimits()[0].Name == "api",
 		"tenant":        c.Tenants["acme"].Prefix == "a:" && c.Tenants["acme"].Policy.Key == "acme" && len(c.Tenants["acme"].limits) == 1,
 		"drain":         c.Shutdown.Drain == 0 && c.Shutdown.Timeout == 10*time.Second,
+		"tracing":       *c.Tracing == Tracing{"https://collector:4317", 0.25, true},
 		"breaker":       *c.Breaker == Breaker{time.Second, 2, 30, 4 * time.Millisecond, 5 * time.Second, 6},
 		"denycache":     *c.DenyCache == DenyCache{8, true},
 		"lease":         *c.Lease == Lease{10, 11, 2 * time.Second, 13},

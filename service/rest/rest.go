@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -42,6 +43,9 @@ type Options struct {
 	// Skew gets the clock of the caller less that of this process, for each check with a
 	// timestamp. It is called concurrently. nil is not called.
 	Skew func(time.Duration)
+	// Routed gets the context of a request that has found its route, with method and path of
+	// the route, such as "GET" and "/api/v1/rules/{rule_id}". nil is not called.
+	Routed func(ctx context.Context, method, path string)
 	// Clock says when overrides may end. nil is the wall clock.
 	Clock store.Clock
 	// Logger gets errors that are no answer: never a key. nil is slog.Default.
@@ -54,6 +58,7 @@ type Handler struct {
 	tenant func(name string) (*Tenant, error)
 	audit  *audit.Log
 	skew   func(time.Duration)
+	routed func(ctx context.Context, method, path string)
 	now    func() time.Time
 	log    *slog.Logger
 }
@@ -67,7 +72,7 @@ func New(guard *auth.Guard, tenant func(name string) (*Tenant, error), opts *Opt
 	if opts == nil {
 		opts = &Options{}
 	}
-	h := &Handler{guard: guard, tenant: tenant, audit: opts.Audit, skew: opts.Skew, now: time.Now, log: opts.Logger}
+	h := &Handler{guard: guard, tenant: tenant, audit: opts.Audit, skew: opts.Skew, routed: opts.Routed, now: time.Now, log: opts.Logger}
 	if opts.Clock != nil {
 		h.now = opts.Clock.Now
 	}

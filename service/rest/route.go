@@ -74,6 +74,9 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})).ServeHTTP(w, r)
 		return
 	}
+	if rt.handler.routed != nil {
+		rt.handler.routed(r.Context(), route.method, route.path)
+	}
 	rt.handler.guard.HTTP(route.action, route.name(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rt.handler.serve(&call{handler: rt.handler, route: route, params: params, id: id, w: w, r: r, ctx: r.Context()})
 	})).ServeHTTP(w, r)

@@ -42,10 +42,12 @@ func newCall(d *dispatcher) *call {
 // run makes the call and answers its groups. withdrawn is closed when nobody waits for
 // it any more and nothing was sent, nil for never.
 func (c *call) run(withdrawn chan struct{}) {
+	trace := c.trace()
 	reply, panicked, err := c.send(c.dispatcher.takes, withdrawn)
 	for panicked == nil && c.dispatcher.drop(c) && len(c.Groups) > 0 {
 		reply, panicked, err = c.send(c.dispatcher.takes, withdrawn)
 	}
+	c.ended(trace, panicked, err)
 	if len(c.Groups) == 0 { // all have left
 		c.answered = false
 		c.forget()

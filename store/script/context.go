@@ -48,9 +48,12 @@ func (c *callContext) Err() error {
 }
 
 // within sends c for one caller, who does not wait for it beyond ctx.
-func (s *Store) within(ctx context.Context, c *Command, send func(ctx context.Context, c *Command) (string, error)) (reply string, err error) {
+func (s *Store) within(ctx context.Context, c *Command, send sender) (reply string, err error) {
 	if !s.begin() {
 		return "", notSent{store.ErrClosed}
+	}
+	if s.opts.Trace != nil {
+		send = s.traced(ctx, c, send)
 	}
 	if ctx.Done() == nil {
 		defer s.calls.Done()

@@ -55,6 +55,13 @@ type Options struct {
 	// ReplicaTimeout bounds the wait for replicas. 0 is 50 ms, and less than 1 ms or more
 	// than Timeout is refused.
 	ReplicaTimeout time.Duration
+
+	// Trace is called before a call to the server that decides or resets is sent, and the
+	// function that it returns when the call has come back, with its error, which matches
+	// those of package store where it is one of theirs. It may return nil. A call that is sent
+	// again, without the callers who have left, is traced once. It is called concurrently. nil
+	// is not called and costs nothing.
+	Trace func(TracedCall) (end func(error))
 }
 
 const (
