@@ -354,7 +354,8 @@ func (e *Enforcer) decideEnforced(ctx context.Context, id string, v *Verdict, as
 		return nil
 	}
 	result, err := ask(ctx, asks...)
-	if err != nil {
+	failed := err != nil
+	if failed {
 		result, err = e.fallback(ctx, v, places, asks, err, take)
 	}
 	if err != nil {
@@ -362,6 +363,7 @@ func (e *Enforcer) decideEnforced(ctx context.Context, id string, v *Verdict, as
 	}
 	for i, place := range places {
 		v.Rules[place].set(result.Decisions[i])
+		v.Rules[place].FailedOver = failed
 	}
 	v.Delay = result.Delay
 	return nil

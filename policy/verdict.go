@@ -98,6 +98,9 @@ type RuleVerdict struct {
 	// Decision is the answer of the limit where Decided. A limit that was asked together
 	// with one that denied may say Allowed, and was not charged.
 	Decision weir.Decision
+	// FailedOver reports that the decider had an error, and that the OnFailure of the policy
+	// gave the Decision.
+	FailedOver bool
 	// RetryAfter is the wait that this limit asks for.
 	RetryAfter time.Duration
 	// Standing is how near the limit is to denying.

@@ -357,3 +357,29 @@ func TestOptionsOutsideTheirBoundsAreRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestErrorsThatNobodyGotAreCountedAgain: those where on_failure of a policy answers, and
+// those of rules in shadow, as often as requests_total counts them; not those that callers get.
+func TestErrorsThatNobodyGotAreCountedAgain(t *testing.T) {
+	down := store.Wrap(memory(), store.Hooks{Apply: func(context.Context, []store.Op, store.ApplyFunc) (algorithm.Instant, bool, error) {
+		return 0, false, store.ErrUnavailable
+	}})
+	for mode, want := range map[policy.OnFailure]float64{policy.FailOpen: 3, policy.FailClosed: 1} { // 1 is the rule in shadow
+		c := weir.Must(New(nil))
+		compiled := weir.Must(policy.Compile(policy.Policy{Version: 1, Attributes: map[string]policy.Attribute{"user": {}}, Rules: []policy.Rule{
+			{ID: "user", Key: []string{"user"}, Limits: map[string]policy.LimitRef{"hour": spec("gcra:2/1h"), "day": spec("gcra:4/24h")}},
+			{ID: "tried", Key: []string{"user"}, Limit: spec("gcra:1/1h"), Mode: policy.Shadow},
+		}}, nil))
+		m := weir.Must(weir.NewMultiLimiter(down, &weir.Options{Observer: c}))
+		e := weir.Must(policy.NewEnforcer(m, compiled, &policy.EnforcerOptions{Observer: c, Sequential: true, OnFailure: mode}))
+		if _, err := e.Decide(t.Context(), asUser("ann")); (err == nil) != (mode == policy.FailOpen) {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		if got := testutil.ToFloat64(c.rules.hidden); got != want {
+			t.Errorf("%s: %v errors that nobody got, want %v", mode, got, want)
+		}
+		if got := testutil.ToFloat64(c.requests.WithLabelValues("gcra", "error", "unavailable")); got != 3 {
+			t.Errorf("%s: %v errors, want 3", mode, got)
+		}
+	}
+}

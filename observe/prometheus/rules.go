@@ -21,6 +21,7 @@ type ruleMetrics struct {
 
 	decisions   *prometheus.CounterVec
 	lists       *prometheus.CounterVec
+	hidden      prometheus.Counter
 	utilization *prometheus.Desc
 	activeKeys  *prometheus.Desc
 
@@ -47,6 +48,8 @@ func newRuleMetrics(o Options) *ruleMetrics {
 			"Answers of rules: of one with several limits, denied where one of them denies."), []string{"rule", "result"}),
 		lists: prometheus.NewCounterVec(counter("list_decisions_total",
 			"Requests that an entry of a list denied or exempted."), []string{"list"}),
+		hidden: prometheus.NewCounter(counter("hidden_errors_total",
+			"Errors of limits, counted in requests_total, that no caller got: on_failure of the policy answered, or the rule is in shadow.")),
 		utilization: prometheus.NewDesc(name("utilization_ratio"),
 			"The largest used part of any limit of a rule, for any key, in the last 1 to 2 minutes, as scrapes turn them over: 1 is used up.", []string{"rule"}, nil),
 		activeKeys: prometheus.NewDesc(name("active_keys"),
@@ -57,6 +60,11 @@ func newRuleMetrics(o Options) *ruleMetrics {
 // ObserveVerdict implements policy.Observer.
 func (c *Collector) ObserveVerdict(_ context.Context, v *policy.Verdict, err error) {
 	m := c.rules
+	for i := range v.Rules {
+		if r := &v.Rules[i]; r.FailedOver || r.Err != nil && !observed.IsDenial(r.Err) {
+			m.hidden.Inc()
+		}
+	}
 	switch v.List {
 	case policy.Denied:
 		m.lists.WithLabelValues("deny").Inc()
@@ -137,6 +145,7 @@ func (m *ruleMetrics) rule(id string) *rule {
 func (m *ruleMetrics) Describe(to chan<- *prometheus.Desc) {
 	m.decisions.Describe(to)
 	m.lists.Describe(to)
+	m.hidden.Describe(to)
 	to <- m.utilization
 	to <- m.activeKeys
 }
@@ -145,6 +154,7 @@ func (m *ruleMetrics) Describe(to chan<- *prometheus.Desc) {
 func (m *ruleMetrics) Collect(to chan<- prometheus.Metric) {
 	m.decisions.Collect(to)
 	m.lists.Collect(to)
+	m.hidden.Collect(to)
 	m.mu.Lock()
 	all := m.all
 	m.mu.Unlock()
