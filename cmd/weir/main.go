@@ -39,6 +39,7 @@ func commands() []subcommand {
 		{"policy", "Check, explain and compare policies: limits by endpoint, attribute and tier.", func() runner { return &policyCommand{} }},
 		{"serve", "Serve limits over gRPC and HTTP, to programs, gateways and operators.", func() runner { return &serveCommand{} }},
 		{"load", "Put load on a store or a service, and measure how long answers take.", func() runner { return &loadCommand{} }},
+		{"top", "Show in a terminal what a service decides now.", func() runner { return &topCommand{} }},
 		{"sim", "Simulate traffic, faults and clocks, and check every decision.", func() runner { return &simCommand{} }},
 		{"completion", "Write the completions of commands and flags for a shell.", func() runner { return &completionCommand{} }},
 		{"man", "Write the manual page of weir or of a command.", func() runner { return &manCommand{} }},
