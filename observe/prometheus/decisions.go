@@ -93,7 +93,8 @@ func (c *Collector) kind(a algorithm.Algorithm) *kindMetrics {
 	if a != nil {
 		kind = a.Spec().Kind
 	}
-	// Most programs have limits of one kind: to compare with the last one saves 15 of 50 ns.
+	// Most programs have limits of one kind: to compare with the last one spares them a map,
+	// as BenchmarkObserver shows.
 	if k := c.lastKind.Load(); k != nil && k.kind == kind {
 		return k
 	}
