@@ -38,6 +38,13 @@ const (
 	maxHeader = 32 << 10
 	// maxStreams bounds the calls in flight of one connection; a client holds back others.
 	maxStreams = 1000
+	// streamWorkers are the goroutines that make calls one after the other: a new one each
+	// would grow its stack each time. More calls at a time have goroutines of their own.
+	streamWorkers = 256
+	// streamWindow and connectionWindow are how many bytes a client may send in advance. Said
+	// once: otherwise gRPC sends a ping with most requests to measure what they should be.
+	streamWindow     = 2 * maxMessage
+	connectionWindow = 1 << 20
 )
 
 // ownMethods are what the methods of weir.v1.RateLimiter and of health do.
@@ -112,6 +119,9 @@ func (s *Service) newServers(c *config.Config) error {
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.Unary(methods), s.auditUnary),
 		grpc.ChainStreamInterceptor(s.guard.Stream(methods), s.watches.stream),

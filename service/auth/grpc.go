@@ -19,6 +19,9 @@ import (
 // retryUnavailable is the wait that a caller is told where the service cannot answer.
 const retryUnavailable = time.Second
 
+// tenantMetadata is TenantHeader as metadata has it.
+var tenantMetadata = strings.ToLower(TenantHeader)
+
 // Methods are what the methods of a gRPC server do, by full name, such as
 // "/weir.v1.RateLimiter/CheckRateLimit".
 type Methods map[string]Action
@@ -60,9 +63,8 @@ func (g *Guard) incoming(ctx context.Context, method string, methods Methods) (c
 	if !known {
 		return nil, status.Error(codes.PermissionDenied, "the method is not known")
 	}
-	md, _ := metadata.FromIncomingContext(ctx)
 	r := Request{
-		Authorization: md.Get("authorization"), Tenant: md.Get(strings.ToLower(TenantHeader)), Target: method, Action: a,
+		Authorization: metadata.ValueFromIncomingContext(ctx, "authorization"), Tenant: metadata.ValueFromIncomingContext(ctx, tenantMetadata), Target: method, Action: a,
 	}
 	if p, has := peer.FromContext(ctx); has {
 		if p.Addr != nil {

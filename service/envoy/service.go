@@ -184,7 +184,7 @@ func (s *Service) asksOf(req *pb.RateLimitRequest) ([]ask, error) {
 	if domain == nil {
 		return asks, nil
 	}
-	replaced := map[string]bool{}
+	var replaced map[string]bool // most requests have none
 	for i, d := range req.GetDescriptors() {
 		a := &asks[i]
 		var key string
@@ -206,6 +206,9 @@ func (s *Service) asksOf(req *pb.RateLimitRequest) ([]ask, error) {
 			return nil, errors.New("is_negative_hits is not allowed for a limit of sliding-log: it gives back only what it knows the instant of")
 		}
 		for _, name := range a.rule.replaces {
+			if replaced == nil {
+				replaced = map[string]bool{}
+			}
 			replaced[name] = true
 		}
 	}

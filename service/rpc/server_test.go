@@ -37,12 +37,13 @@ lists: {deny: [{match: {user: blocked}, reason: abuse}]}
 // bench is a Server over gRPC, whose clock the test moves.
 type bench struct {
 	weirv1.RateLimiterClient
-	clock *clock.Mock
-	skews chan time.Duration
-	log   bytes.Buffer // read when no call is running
+	server *Server
+	clock  *clock.Mock
+	skews  chan time.Duration
+	log    bytes.Buffer // read when no call is running
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{clock: clock.NewMock(), skews: make(chan time.Duration, 10)}
 	b.clock.Set(time.Date(2026, 11, 29, 12, 0, 0, 500_000_000, time.UTC))
@@ -64,8 +65,13 @@ func newBench(t *testing.T) *bench {
 		}
 		return e, callers[0], nil
 	}
-	service := weir.Must(New(find, &Options{Skew: func(d time.Duration) { b.skews <- d }, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}))
-	service.now = b.clock.Now
+	service := weir.Must(New(find, &Options{Skew: func(d time.Duration) {
+		select {
+		case b.skews <- d:
+		default: // nobody reads them
+		}
+	}, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}))
+	service.now, b.server = b.clock.Now, service
 	server := grpc.NewServer()
 	service.Register(server)
 	listener := bufconn.Listen(1 << 16)
