@@ -252,7 +252,7 @@ func within(maxDelay time.Duration, ask ask) ask {
 }
 
 const (
-	maxID = 100 // the name of a rule follows it
+	maxID = 100 // shadowID has room for the name of a rule
 	// maxCost is above all capacities, and far enough below what a Go int64 holds.
 	maxCost = 1 << 62
 )
@@ -373,7 +373,7 @@ func (e *Enforcer) decideEnforced(ctx context.Context, id string, v *Verdict, as
 // asked if the rule were alone.
 func decideShadow(ctx context.Context, id string, rule []RuleVerdict, ask ask) {
 	if id != "" {
-		id += " " + rule[0].Rule
+		id = shadowID(id, rule[0].Rule)
 	}
 	asks, places := asksOf(id, rule, false)
 	result, err := ask(ctx, asks...)
@@ -384,6 +384,13 @@ func decideShadow(ctx context.Context, id string, rule []RuleVerdict, ask ask) {
 			rule[place].set(result.Decisions[i])
 		}
 	}
+}
+
+// shadowID names what a request is charged by one rule in shadow. It is the ID of no other
+// rule and of no other request: the length says where the ID ends, and a text above maxID is
+// no ID of a request.
+func shadowID(id, rule string) string {
+	return fmt.Sprintf("%-*s", maxID+1, fmt.Sprintf("%s %d %s", rule, len(id), id))
 }
 
 // asksOf returns what to ask, and for which of the limits.
