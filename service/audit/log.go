@@ -38,12 +38,18 @@ const (
 	minHashKey  = 16
 	maxLine     = 1 << 20 // bytes
 	keyFile     = "hash.key"
+	lockFile    = "lock"
 	prefix      = "audit-"
 	suffix      = ".jsonl"
 	day         = "2006-01-02"
 )
 
-// Log is a log in a folder, which no other process writes. It is safe for concurrent use;
+// ErrInUse is that another Log has the folder. Two of them would write over each other's
+// lines.
+var ErrInUse = errors.New("the folder is written by another process: must be a folder for each")
+
+// Log is a log in a folder. No other Log of this or another process has the folder, where the
+// system has locks (Unix). It is safe for concurrent use;
 // a line costs a sync of the disk, and lines wait for each other.
 type Log struct {
 	folder string
@@ -51,6 +57,7 @@ type Log struct {
 	keep   int
 	now    func() time.Time
 
+	locked *os.File // nobody else writes the folder while it is open
 	mu     sync.Mutex
 	file   *os.File // nil: to be opened with the next line
 	date   string   // of file
@@ -61,8 +68,8 @@ type Log struct {
 
 // Open opens the log in a folder, and makes the folder where it is missing. The sequence
 // goes on behind the last line that is there. A line that a crash has cut short stays, and
-// is passed over by Read.
-func Open(folder string, opts *Options) (*Log, error) {
+// is passed over by Read. A folder that another Log has gives ErrInUse.
+func Open(folder string, opts *Options) (log *Log, err error) {
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -82,6 +89,14 @@ func Open(folder string, opts *Options) (*Log, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
+	if l.locked, err = lock(filepath.Join(folder, lockFile)); err != nil {
+		return nil, fmt.Errorf("audit: %s: %w", folder, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = l.locked.Close() // nothing was written
+		}
+	}()
 	if l.key = slices.Clone(opts.HashKey); len(l.key) == 0 {
 		key, err := ownKey(filepath.Join(folder, keyFile))
 		if err != nil {
@@ -327,15 +342,18 @@ func (l *Log) lines(date string, from int64, each func(Entry) bool) error {
 	}
 }
 
-// Close closes the file. Everything is on the disk already.
+// Close closes the file, and lets others have the folder. Everything is on the disk already.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed = true
-	if l.file == nil {
+	if l.closed {
 		return nil
 	}
-	err := l.file.Close()
+	l.closed = true
+	err := l.locked.Close()
+	if l.file != nil {
+		err = errors.Join(err, l.file.Close())
+	}
 	l.file = nil
 	return err
 }
