@@ -323,7 +323,15 @@ func (l *Log) lines(date string, from int64, each func(Entry) bool) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	defer f.Close() // nothing was written
-	r := newLineReader(f)
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	start, err := behind(f, size, from)
+	if err != nil {
+		return fmt.Errorf("audit: %s: %w", f.Name(), err)
+	}
+	r := newLineReader(io.NewSectionReader(f, start, size-start))
 	for {
 		line, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -332,14 +340,54 @@ func (l *Log) lines(date string, from int64, each func(Entry) bool) error {
 		if err != nil {
 			return fmt.Errorf("audit: %s: %w", f.Name(), err)
 		}
-		var e Entry
-		if json.Unmarshal(line, &e) != nil || e.Seq < 1 || e.Seq <= from {
+		e, is := entry(line)
+		if !is || e.Seq <= from {
 			continue
 		}
 		if !each(e) {
 			return nil
 		}
 	}
+}
+
+// entry reads a line; false where it cannot be read.
+func entry(line []byte) (e Entry, is bool) {
+	return e, json.Unmarshal(line, &e) == nil && e.Seq > 0
+}
+
+// nearEnough is how far before the line that is searched for a search may end.
+const nearEnough = 64 << 10
+
+// behind returns where a line of a file begins, such that no line before it has a Seq above
+// from: near to the first that has. It halves what is left, since lines are in their order.
+func behind(f io.ReaderAt, size, from int64) (start int64, err error) {
+	for high := size; from > 0 && high-start > nearEnough; {
+		middle := start + (high-start)/2
+		r := newLineReader(io.NewSectionReader(f, middle, high-middle))
+		at, found := middle, false
+		var e Entry
+		for first := true; !found; first = false {
+			line, err := r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return 0, err
+			}
+			if !first { // that is a part of one
+				e, found = entry(line)
+			}
+			if !found {
+				at += int64(len(line)) + 1
+			}
+		}
+		if found && e.Seq <= from {
+			start = at
+		} else {
+			high = middle
+		}
+	}
+	return start, nil
 }
 
 // Close closes the file, and lets others have the folder. Everything is on the disk already.
