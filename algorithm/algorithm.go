@@ -17,6 +17,7 @@
 //	leaky bucket     admits as GCRA; admitted callers wait for their turn, and
 //	                 turns are never closer than cost × P/L
 //	fixed window     L·(⌊t/P⌋ + 2)       at most L per aligned window, 2·L at an edge
+//	calendar window  L a window          days to years of a time zone, 2·L at an edge
 //	sliding log      L·(⌊t/P⌋ + 1)       at most L in every half-open window of P, exactly
 //	sliding counter  L + ⌊L·t/P⌋         at most 2·L − 1 in every window of P
 //
@@ -168,9 +169,9 @@ type Spec struct {
 	// Identity is what of the parameters belongs to the identity of a state, as
 	// text: two algorithms of one kind with different identities have two states for
 	// one key, and a limit whose identity changes starts fresh. The window algorithms
-	// have their period here: a window of another length has no use for the counts of
-	// this one, and would erase them. "" where all parameters may change over a
-	// state; else at most 32 bytes of a-z, 0-9, '-' and '.'.
+	// have their period or their calendar here: a window of another length has no use for the
+	// counts of this one, and would erase them. "" where all parameters may change over a
+	// state; else at most 64 bytes of a-z, A-Z, 0-9, '-', '.', '/', '_' and '+'.
 	Identity string
 }
 

@@ -35,7 +35,7 @@ func ExampleParseSpec() {
 	// fixed-window:1000/1h fixed-window/1 [1000 3600000000 0 0]
 	// sliding-log:7/3s sliding-log/1 [7 3000000 0 0]
 	// sliding-counter:60/1m sliding-counter/1 [60 60000000 0 0]
-	// spec: period "month" is not allowed: must be a duration with a unit, such as 500ms, 1m or 24h, of whole microseconds up to 9600h
+	// spec: period "month" is not allowed: must be a duration with a unit, such as 500ms, 1m or 24h, of whole microseconds up to 9600h; only calendar-window has a month of the calendar
 }
 
 func ExampleParameterError() {

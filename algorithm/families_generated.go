@@ -11,5 +11,6 @@ func builtIn() []Family {
 		fixedWindowFamily(),
 		slidingLogFamily(),
 		slidingCounterFamily(),
+		calendarWindowFamily(),
 	}
 }

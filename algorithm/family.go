@@ -24,9 +24,13 @@ type Family struct {
 	// Option names the optional number behind the rate of a spec, such as "burst";
 	// "" where a spec is a rate only.
 	Option string
+	// Form shows what follows the name in a spec, for help texts; "" is "L/P", with
+	// "[,OPTION=N]" where there is an Option.
+	Form string
 	// Build returns an algorithm. capacity is the number of Option, and the units
 	// of the rate where a spec leaves it out. A parameter outside its bounds gives
-	// a *ParameterError. Required.
+	// a *ParameterError. Required. A Rate names no calendar: that of calendar-window
+	// takes the shortest unit of which a window can be as long as the period, in UTC.
 	Build func(r Rate, capacity int64) (Algorithm, error)
 
 	// Summary says in one line what the algorithm does, for help texts.
@@ -36,8 +40,12 @@ type Family struct {
 	// Log reports whether a state is a log, which a server keeps as a list.
 	Log bool
 	// Aligned reports whether the algorithm counts in windows that are aligned to
-	// the Unix epoch: where the clocks of two callers differ, so do their windows.
+	// the clock: where the clocks of two callers differ, so do their windows.
 	Aligned bool
+	// Calendar reports whether the windows follow the calendar of a zone, as those of
+	// calendar-window do: they differ in length, and the period of Parameters is the
+	// longest.
+	Calendar bool
 	// Bound returns the most units that an algorithm with spec s admits to one key
 	// in a closed interval of that length, at most 2^63 - 1. nil: no bound is
 	// stated.
@@ -47,6 +55,22 @@ type Family struct {
 	// Samples are specs that ParseSpec reads: with the smallest parameters, with
 	// usual ones, and with the largest. Tests and the simulator use them.
 	Samples []string
+
+	// Of a family whose specs are no rates: what reads one behind its name, and what
+	// builds an algorithm with another limit; nil elsewhere.
+	read func(text string) (Algorithm, error)
+	with func(s Spec, units int64) (Algorithm, error)
+}
+
+// With returns the algorithm of a spec s, which is of a family of this package, with
+// another limit and capacity: its period, or its calendar, stays. capacity is ignored
+// where f has no Option.
+func (f *Family) With(s Spec, units, capacity int64) (Algorithm, error) {
+	if f.with != nil {
+		return f.with(s, units)
+	}
+	r, _ := f.Parameters(s)
+	return f.Build(Rate{Units: units, Per: r.Per}, capacity)
 }
 
 // Parameters returns the rate and the capacity of an algorithm with spec s, which is of a
@@ -161,7 +185,10 @@ func (r *Registry) Parse(text string) (Algorithm, error) {
 func ValidKind(kind string) bool { return isName(kind, 64, "-./") }
 
 // ValidIdentity reports whether identity is one as Spec asks for it.
-func ValidIdentity(identity string) bool { return identity == "" || isName(identity, 32, "-.") }
+func ValidIdentity(identity string) bool {
+	const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return identity == "" || isName(identity, 64, "-./_+"+capitals)
+}
 
 // isName reports whether text is 1 to most bytes of a-z, 0-9 and others.
 func isName(text string, most int, others string) bool {

@@ -216,9 +216,12 @@ func TestParametersOfASpecBuildTheSameAlgorithm(t *testing.T) {
 		for _, sample := range f.Samples {
 			a := algorithm.Must(algorithm.ParseSpec(sample))
 			rate, capacity := f.Parameters(a.Spec())
-			again, err := f.Build(rate, capacity)
+			again, err := f.With(a.Spec(), rate.Units, capacity)
 			if err != nil || again.Spec() != a.Spec() {
 				t.Errorf("%s: %v, %d units build %v, %v", sample, rate, capacity, again, err)
+			}
+			if again, err = f.Build(rate, capacity); !f.Calendar && (err != nil || again.Spec() != a.Spec()) {
+				t.Errorf("%s: Build of %v, %d units gives %v, %v", sample, rate, capacity, again, err)
 			}
 		}
 	}

@@ -86,19 +86,22 @@ func TestLoweredLimitKeepsRefilling(t *testing.T) {
 		before := k.build(params{algorithm.PerSecond(5), 5})
 		after := k.build(params{algorithm.PerSecond(2), 2})
 		s, _ := before.Step(algorithm.State{}, starts[1], take(5))
-		total := int64(0)
-		for i := range 100 {
+		total, tenth := int64(0), algorithm.Instant(100_000) // of a period
+		if k.Calendar {
+			tenth *= 24 * 60 * 60 // of a day
+		}
+		for i := range algorithm.Instant(100) {
 			var o algorithm.Outcome
-			s, o = after.Step(s, starts[1]+algorithm.Instant(i)*100_000, take(1))
+			s, o = after.Step(s, starts[1]+i*tenth, take(1))
 			if o.Remaining < 0 || o.Remaining > 2 {
-				t.Errorf("%s after %d00 ms: %d remain", k.Name, i, o.Remaining)
+				t.Errorf("%s after %d µs: %d remain", k.Name, i*tenth, o.Remaining)
 			}
 			if o.Allowed {
 				total++
 			}
 		}
 		if total < 8 {
-			t.Errorf("%s, lowered to 2 per second, admits %d in 10 s", k.Name, total)
+			t.Errorf("%s, lowered to 2 per period, admits %d in 10 of them", k.Name, total)
 		}
 	}
 }

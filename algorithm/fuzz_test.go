@@ -100,7 +100,7 @@ func FuzzParseState(f *testing.F) {
 func FuzzStep(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, words uint8, w0, w1, w2, w3 int64, text string,
 		limit, period, capacity, now, cost, maxDelay int64) {
-		l := limits{kind: oracle.Kinds()[int(kind)%6], limit: wrap(limit, maxUnits), period: wrap(period, maxPeriod)}
+		l := limits{kind: oracle.Kinds()[int(kind)%len(oracle.Kinds())], limit: wrap(limit, maxUnits), period: wrap(period, maxPeriod)}
 		if l.capacity = l.limit; !l.kind.Windowed() {
 			l.capacity = wrap(capacity, mostCapacity(l.limit, l.period))
 		}
@@ -174,7 +174,7 @@ func FuzzDecisions(f *testing.F) {
 // second, the start, and up to 60 moves. Bytes that are missing are 0.
 func playBytes(data []byte) (goals, error) {
 	d := decoder(data)
-	kind := oracle.Kinds()[int(d.next())%6]
+	kind := oracle.Kinds()[int(d.next())%len(oracle.Kinds())]
 	versions := []limits{limitsOf(kind, d.raw(), d.raw(), d.raw()), limitsOf(kind, d.raw(), d.raw(), d.raw())}
 	p := newPair(versions[0], d.raw().start(versions[0]))
 	for range 60 {

@@ -35,11 +35,45 @@ func (l limits) String() string {
 }
 
 func (l limits) oracle() *oracle.Oracle {
-	return oracle.New(l.kind, l.limit, l.period, l.capacity)
+	o := oracle.New(l.kind, l.limit, l.period, l.capacity)
+	l.set(o)
+	return o
+}
+
+// set puts a key under the limits.
+func (l limits) set(o *oracle.Oracle) {
+	o.SetParameters(l.limit, l.period, l.capacity)
+	if l.kind.ByCalendar() {
+		o.Follow(oracle.NewCalendar(l.algorithm().Spec().Identity))
+	}
+}
+
+// calendarOfPeriod makes a calendar from the number that stands for a period.
+func calendarOfPeriod(n int64) algorithm.Calendar {
+	pick := func(from ...string) string {
+		one := from[n%int64(len(from))]
+		n /= int64(len(from))
+		return one
+	}
+	c := algorithm.Calendar{Unit: pick("day", "week", "month", "quarter", "year"), Zone: pick(zonesOfTests...)}
+	switch c.Unit {
+	case "week":
+		c.Anchor = pick("monday", "sunday", "thursday")
+	case "month":
+		c.Anchor = pick("1", "15", "29", "30", "31")
+	case "quarter":
+		c.Anchor = pick("01-01", "02-15", "02-31", "03-30")
+	case "year":
+		c.Anchor = pick("01-01", "02-29", "07-01", "12-31")
+	}
+	return c
 }
 
 // algorithm builds what is under test. It panics where the constructor refuses.
 func (l limits) algorithm() algorithm.InPlace {
+	if l.kind.ByCalendar() {
+		return algorithm.Must(algorithm.NewCalendarWindow(l.limit, calendarOfPeriod(l.period)))
+	}
 	rate := algorithm.Rate{Units: l.limit, Per: time.Duration(l.period) * time.Microsecond}
 	a := algorithm.Must(the(string(l.kind)).Build(rate, l.capacity))
 	if inPlace, is := a.(algorithm.InPlace); is {

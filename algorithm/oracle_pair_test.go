@@ -45,7 +45,7 @@ func newPair(l limits, start int64) *pair {
 // change puts the key under other limits of the same kind.
 func (p *pair) change(l limits) {
 	p.limits, p.a = l, l.algorithm()
-	p.o.SetParameters(l.limit, l.period, l.capacity)
+	l.set(p.o)
 	fmt.Fprintf(&p.story, "now %v\n", l)
 }
 

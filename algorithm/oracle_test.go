@@ -90,7 +90,7 @@ func TestLawK7FlipsGrantNothing(t *testing.T) {
 		at := raws.Draw(t, "at").start(versions[0])
 		p := newPair(versions[0], at)
 		most := versions[0].capacity + versions[1].capacity
-		if kind == oracle.FixedWindow || kind == oracle.SlidingCounter {
+		if kind == oracle.FixedWindow || kind == oracle.CalendarWindow || kind == oracle.SlidingCounter {
 			most = 2 * max(versions[0].capacity, versions[1].capacity)
 		}
 		admitted := int64(0)

@@ -28,16 +28,20 @@ func formatSpec(kind string, limit, period int64, field string, capacity int64) 
 //	gcra:L/P[,burst=N]           token-bucket:L/P[,burst=N]
 //	leaky-bucket:L/P[,capacity=N]
 //	fixed-window:L/P             sliding-log:L/P             sliding-counter:L/P
+//	calendar-window:L/UNIT[,zone=ZONE][,anchor=DAY]
 //
 // L and N are decimal numbers, P is a Go duration with a unit such as 500ms,
-// 1m or 24h; burst and capacity are L where they are left out. There is no
-// month: a period is a length of time. Nothing is guessed or rounded: what does
+// 1m or 24h; burst and capacity are L where they are left out. A period P is a
+// length of time; UNIT is day, week, month, quarter or year, see Calendar. Nothing is guessed or rounded: what does
 // not fit is a *ParameterError. String gives the canonical text of an algorithm,
 // which parses to the same one.
 func ParseSpec(text string) (Algorithm, error) { return (*Registry)(nil).Parse(text) }
 
 // parse reads what follows the name.
 func (f *Family) parse(text string) (Algorithm, error) {
+	if f.read != nil {
+		return f.read(text)
+	}
 	rateText, option, hasOption := strings.Cut(text, ",")
 	limitText, periodText, found := strings.Cut(rateText, "/")
 	if !found {
@@ -92,6 +96,9 @@ func parsePeriod(text string) (time.Duration, error) {
 		if near := nearPeriod(text); near != "" {
 			return 0, refuseSpec("period", text, allowed+"; perhaps "+near)
 		}
+		if unit := nearUnit(text); unit != "" {
+			return 0, refuseSpec("period", text, allowed+"; only calendar-window has a "+unit+" of the calendar")
+		}
 		return 0, refuseSpec("period", text, allowed)
 	}
 	sum := new(big.Rat)
@@ -144,10 +151,12 @@ func nearPeriod(text string) string {
 func nearSpec(text string) string {
 	limit, period, _ := strings.Cut(text, "/")
 	period, options, has := strings.Cut(period, ",")
-	if near := nearPeriod(period); near != "" {
-		period = near
-	}
 	near := "gcra:" + limit + "/" + period
+	if length := nearPeriod(period); length != "" {
+		near = "gcra:" + limit + "/" + length
+	} else if unit := nearUnit(period); unit != "" {
+		near = "calendar-window:" + limit + "/" + unit
+	}
 	if has {
 		near += "," + options
 	}

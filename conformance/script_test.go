@@ -79,7 +79,11 @@ func TestScriptHoldsForTheBuiltInScripts(t *testing.T) {
 		for _, f := range algorithm.Families() {
 			t.Run(f.Name, func(t *testing.T) {
 				limit := func(rate string) algorithm.Algorithm { return algorithm.Must(algorithm.ParseSpec(f.Name + ":" + rate)) }
-				for _, c := range conformance.ScriptChecks(quickConfig(), limit("7/3s"), limit("1000003/24h")) {
+				rates := []string{"7/3s", "1000003/24h"}
+				if f.Calendar {
+					rates = []string{"7/day,zone=Australia/Lord_Howe", "1000003/month,anchor=31"}
+				}
+				for _, c := range conformance.ScriptChecks(quickConfig(), limit(rates[0]), limit(rates[1])) {
 					t.Run(c.Name, func(t *testing.T) { c.Run(t, open) })
 				}
 			})

@@ -56,7 +56,7 @@ func fillTime(s algorithm.Spec, n int64) (time.Duration, bool) {
 	}
 	r, _ := f.Parameters(s)
 	if !fills(f) {
-		return r.Per, true
+		return r.Per, !f.Calendar // whose windows differ in length
 	}
 	micros, rest := unitsTime(r, n)
 	return time.Duration(micros) * time.Microsecond, rest == 0

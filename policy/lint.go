@@ -323,8 +323,8 @@ func (l *linter) spec(at Path, s *spec) {
 	rate, _ := family.Parameters(s.algorithm.Spec())
 	switch {
 	case (s.family == "gcra" || s.family == "token-bucket") && rate.Per >= 24*time.Hour:
-		l.add(lintBudget, at, "%s refills all the time: over a day it admits up to the burst more than a day's share; fixed-window and sliding-log are budgets", s.text)
-	case s.family == "fixed-window" && rate.Units > doubled:
+		l.add(lintBudget, at, "%s refills all the time: over a day it admits up to the burst more than a day's share; calendar-window, fixed-window and sliding-log are budgets", s.text)
+	case (s.family == "fixed-window" || family.Calendar && rate.Per <= 24*time.Hour) && rate.Units > doubled:
 		l.add(lintDoubledBurst, at, "%s admits up to %d within a moment around the edge of a window: sliding-counter and gcra do not", s.text, 2*rate.Units)
 	}
 }

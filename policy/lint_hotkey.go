@@ -56,7 +56,7 @@ func (l *linter) lease(i int) {
 	for s := range specsOf(r) {
 		switch {
 		case s.family == "sliding-log" || s.family == "leaky-bucket":
-			l.add(lintLease, at, "%s is never leased: gcra, token-bucket, fixed-window and sliding-counter are", s.text)
+			l.add(lintLease, at, "%s is never leased: gcra, token-bucket, fixed-window, calendar-window and sliding-counter are", s.text)
 		case s.capacity < leastLeased:
 			l.add(lintLease, at, "%s is never leased: its %d units are fewer than the %d of which a lease is taken", s.text, s.capacity, leastLeased)
 		}

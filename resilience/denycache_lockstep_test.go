@@ -37,7 +37,14 @@ func lockstep(t *testing.T, f algorithm.Family, anyCost bool, seed uint64) (hits
 	plain, behind := newMemory(t, h), newMemory(t, h)
 	entries := 1 + draw.IntN(8)
 	cache := newDenyCache(t, behind, resilience.DenyCacheOptions{Clock: h, AnyCost: anyCost, MaxEntries: entries})
-	specs := []algorithm.Algorithm{parse(t, f.Name+":5/1s"), parse(t, f.Name+":7/1s"), parse(t, f.Name+":5/3s")}
+	rates := []string{":5/1s", ":7/1s", ":5/3s"}
+	if f.Calendar {
+		rates = []string{":5/day", ":7/day", ":5/week"}
+	}
+	var specs []algorithm.Algorithm
+	for _, rate := range rates {
+		specs = append(specs, parse(t, f.Name+rate))
+	}
 	changes := draw.IntN(20) // limits whose parameters change in few histories
 	var at [8]algorithm.Instant
 	for range 800 {

@@ -70,9 +70,15 @@ func (g *grant) valid(now time.Time, life time.Duration, k kind) bool {
 	if !k.aligned {
 		return true
 	}
-	rate, _ := k.family.Parameters(g.spec)
-	period := int64(rate.Per / time.Microsecond)
-	left := period - int64(g.at)%period
+	left := int64(0)
+	if w, is := g.algorithm.(*algorithm.CalendarWindow); is {
+		_, end := w.Window(g.at)
+		left = int64(end - g.at)
+	} else {
+		rate, _ := k.family.Parameters(g.spec)
+		period := int64(rate.Per / time.Microsecond)
+		left = period - int64(g.at)%period
+	}
 	return int64((age+age/1000)/time.Microsecond) < left
 }
 

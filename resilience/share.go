@@ -166,9 +166,10 @@ func share(a algorithm.Algorithm, k int64) (algorithm.Algorithm, error) {
 	}
 	rate, capacity := f.Parameters(spec)
 	capacity = max(1, capacity/k)
-	if f.Option == "" { // a window: its period belongs to the identity of the state
-		rate.Units = capacity
-	} else if rate.Units%k == 0 || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
+	if f.Option == "" { // a window: its period or its calendar belongs to the identity of the state
+		return f.With(spec, capacity, capacity)
+	}
+	if rate.Units%k == 0 || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
 		rate.Units = max(1, rate.Units/k)
 	} else {
 		rate.Per *= time.Duration(k)

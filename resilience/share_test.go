@@ -204,7 +204,10 @@ func take(t *testing.T, s store.Store, spec, key string, cost int64) {
 func TestSettleChargesWhatStillCounts(t *testing.T) {
 	for _, f := range algorithm.Families() {
 		t.Run(f.Name, func(t *testing.T) {
-			spec := f.Name + ":20/10s"
+			spec, full := f.Name+":20/10s", time.Hour
+			if f.Calendar {
+				spec, full = f.Name+":20/day", 25*time.Hour
+			}
 			h, s, shared := settling(t, 100)
 			take(t, s, spec, "a", 7)
 			take(t, s, spec, "b", 10)
@@ -223,7 +226,7 @@ func TestSettleChargesWhatStillCounts(t *testing.T) {
 				t.Errorf("%d of 25 are charged", got)
 			}
 			take(t, s, spec, "a", 1)
-			h.move(time.Hour)
+			h.move(full)
 			if err := s.Settle(background, shared); err != nil || used(t, shared, spec, "a") != 0 {
 				t.Errorf("what counts no longer was charged: %v", err)
 			}

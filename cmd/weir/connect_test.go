@@ -75,7 +75,8 @@ func TestReplayNeedsFewPermissions(t *testing.T) {
 	servertest.Each(t, restricted, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s) {
 			for _, kind := range oracle.Kinds() {
-				args := []string{"--limit", string(kind) + ":2/1s", "--decisions", "-"}
+				limit := limits{kind: kind, limit: 2, period: 1_000_000, capacity: 2}.spec()
+				args := []string{"--limit", limit, "--decisions", "-"}
 				want := replayed(t, twoKeys, args...)
 				if got := replayed(t, twoKeys, append(args, "--store", strings.Replace(url, "://", "://ann:s3cret@", 1))...); got != want {
 					t.Errorf("%s: %s", url, difference(got, want))

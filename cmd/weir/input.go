@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,13 +62,21 @@ failed, such as a server, 130 interrupted.
 func specHelp() string {
 	text := "SPEC is one of\n"
 	for _, f := range algorithm.Families() {
-		spec := f.Name + ":L/P"
-		if f.Option != "" {
-			spec += "[," + f.Option + "=N]"
-		}
+		spec := f.Name + ":" + formOf(f)
 		text += fmt.Sprintf("  %-32s %s\n", spec, f.Summary)
 	}
-	return text + "L units per period P, a duration with a unit such as 500ms, 1m or 24h; N is L where left out.\n"
+	return text + "L units per period P, a duration with a unit such as 500ms, 1m or 24h; N is L where left out.\n" +
+		"UNIT is day, week, month, quarter or year, ZONE as in Europe/Berlin (UTC where left out), DAY where it starts,\n" +
+		"such as 15 of a month or sunday of a week.\n"
+}
+
+// formOf is what follows the name in specs of a family.
+func formOf(f algorithm.Family) string {
+	form := cmp.Or(f.Form, "L/P")
+	if f.Option != "" {
+		form += "[," + f.Option + "=N]"
+	}
+	return form
 }
 
 // urlHelp is the part of the long help about stores.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // zones of schedules, on machines without a database
+	_ "time/tzdata" // zones of schedules and calendar windows, on machines without a database
 )
 
 // subcommand is what the first word of a command line names.

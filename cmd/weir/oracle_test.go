@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/internal/oracle"
 	"github.com/weirgo/weir/internal/storeurl"
@@ -110,7 +111,15 @@ func draw(t *rapid.T, label string, most int64, round ...int64) int64 {
 	return min(max(n, 1), most)
 }
 
+// calendars are those of which the period of limits picks one.
+var calendars = []string{
+	"day", "month,zone=Europe/Berlin,anchor=31", "week,zone=America/New_York,anchor=sunday", "day,zone=Australia/Lord_Howe", "year,anchor=02-29", "quarter,zone=Asia/Kathmandu",
+}
+
 func (l limits) spec() string {
+	if l.kind.ByCalendar() {
+		return fmt.Sprintf("%s:%d/%s", l.kind, l.limit, calendars[l.period%int64(len(calendars))])
+	}
 	spec := fmt.Sprintf("%s:%d/%v", l.kind, l.limit, time.Duration(l.period)*time.Microsecond)
 	switch {
 	case l.capacity == l.limit:
@@ -168,7 +177,13 @@ func newWorld(l limits, keys []struct{ key, json string }, start int64) *world {
 	return w
 }
 
-func (w *world) oracle() *oracle.Oracle { return oracle.New(w.kind, w.limit, w.period, w.capacity) }
+func (w *world) oracle() *oracle.Oracle {
+	o := oracle.New(w.kind, w.limit, w.period, w.capacity)
+	if w.kind.ByCalendar() {
+		o.Follow(oracle.NewCalendar(algorithm.Must(algorithm.ParseSpec(w.spec())).Spec().Identity))
+	}
+	return o
+}
 
 // move is one request, relative to what its key was answered before.
 type move struct {

@@ -163,7 +163,11 @@ func (r *reservations) finish(ctx context.Context) error {
 	family, _ := algorithm.FamilyOf(spec.Kind)
 	rate, _ := family.Parameters(spec)
 	for _, b := range r.budgets {
-		if b.last >= b.first {
+		switch {
+		case b.last < b.first:
+		case family.Calendar: // whole windows
+			r.sum.AddBudget(family.Bound(spec, time.Duration(b.last-b.first)*time.Microsecond))
+		default:
 			high, low := bits.Mul64(uint64(rate.Units), uint64(b.last-b.first))
 			r.sum.AddBudget(b.capacity)
 			r.sum.AddBudget(quotient(high, low, uint64(rate.Per/time.Microsecond)))

@@ -55,6 +55,9 @@ func newKeys(n int, medium int64) []key {
 		identity := ""
 		if f.Option != "" {
 			k.Spec = fmt.Sprintf("%s:1/1h,%s=%d", f.Name, f.Option, k.capacity)
+		} else if f.Calendar {
+			k.Spec = fmt.Sprintf("%s:%d/year", f.Name, k.capacity)
+			identity = "@year"
 		} else {
 			k.Spec = fmt.Sprintf("%s:%d/%s", f.Name, k.capacity, window)
 			identity = "@" + window
@@ -86,7 +89,7 @@ func (k *key) count(words []string, start int64) (int64, error) {
 		return (numbers[0] - start) / hour, nil
 	case k.kind == algorithm.KindTokenBucket && len(numbers) > 1:
 		return k.capacity - numbers[1], nil
-	case k.kind == algorithm.KindFixedWindow && len(numbers) == 2,
+	case (k.kind == algorithm.KindFixedWindow || k.kind == algorithm.KindCalendarWindow) && len(numbers) == 2,
 		k.kind == algorithm.KindSlidingCounter && len(numbers) == 2:
 		return numbers[1], nil
 	}

@@ -30,7 +30,7 @@ func Parts(a algorithm.Algorithm, n int) (parts []algorithm.Algorithm, err error
 			parts = append(parts, parts[i-1])
 			continue
 		}
-		p, err := family.Build(algorithm.Rate{Units: units, Per: rate.Per}, part)
+		p, err := family.With(spec, units, part)
 		if err != nil {
 			return nil, fmt.Errorf("an algorithm whose parts are limits: %w", err)
 		}

@@ -11,5 +11,6 @@ func families() []family {
 		fixedWindow(),
 		slidingLog(),
 		slidingCounter(),
+		calendarWindow(),
 	}
 }

@@ -24,6 +24,7 @@ type Kind string
 type family struct {
 	kind     Kind
 	windowed bool         // the capacity is the limit
+	calendar bool         // the windows are those of a Calendar, and no period counts
 	start    func() model // of a key that was never used
 }
 
@@ -48,6 +49,9 @@ func familyOf(k Kind) family {
 
 // Windowed reports whether k counts in windows: its capacity is its limit.
 func (k Kind) Windowed() bool { return familyOf(k).windowed }
+
+// ByCalendar reports whether the windows of k are those of a calendar: see Oracle.Follow.
+func (k Kind) ByCalendar() bool { return familyOf(k).calendar }
 
 // Never is the RetryAfter of a cost that no wait will get admitted.
 const Never int64 = -1
@@ -75,6 +79,7 @@ const (
 type parameters struct {
 	limit, period, capacity int64
 	units, per              *big.Int // L/P in lowest terms: T = per/units µs
+	calendar                *Calendar
 }
 
 // model is the naive state of one key under one kind. Instants are µs. A model
@@ -103,9 +108,10 @@ type refunder interface {
 
 // Oracle is one key under one limit. It is not safe for concurrent use.
 type Oracle struct {
-	kind  Kind
-	p     parameters
-	state model
+	kind     Kind
+	p        parameters
+	calendar *Calendar // that it follows; nil follows from the period
+	state    model
 }
 
 // New returns a fresh key under limit units per period µs. capacity is the
@@ -129,8 +135,27 @@ func (o *Oracle) SetParameters(limit, period, capacity int64) {
 		panic(fmt.Sprintf("oracle: limit %d, period %d, capacity %d", limit, period, capacity))
 	}
 	rate := big.NewRat(limit, period)
-	o.p = parameters{limit, period, capacity, rate.Num(), rate.Denom()}
+	calendar := o.calendar
+	if o.kind.ByCalendar() && calendar == nil {
+		calendar = NewCalendar("day")
+		for _, unit := range []string{"week", "month", "quarter", "year"} {
+			if period > longest(calendar.unit) {
+				calendar = NewCalendar(unit)
+			}
+		}
+	}
+	o.p = parameters{limit, period, capacity, rate.Num(), rate.Denom(), calendar}
 }
+
+// longest is the most µs that a window of a unit has, without changes of the clock.
+func longest(unit string) int64 {
+	days := map[string]int64{"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}
+	return days[unit] * 86_400_000_000
+}
+
+// Follow puts a key that counts by a calendar under another one. Without it the calendar
+// is that of UTC, with the shortest unit of which a window can be as long as the period.
+func (o *Oracle) Follow(c *Calendar) { o.calendar, o.p.calendar = c, c }
 
 // SetArrival makes at, in µs since the epoch, the theoretical arrival time of a
 // GCRA or the instant at which the queue of a leaky bucket is empty.

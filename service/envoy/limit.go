@@ -30,6 +30,23 @@ var units = []unit{
 	{pb.RateLimitResponse_RateLimit_SECOND, time.Second},
 }
 
+// calendarUnit returns how a unit of the calendar is shown, from the length of its longest
+// window.
+func calendarUnit(longest time.Duration) (pb.RateLimitResponse_RateLimit_Unit, *wrapperspb.UInt32Value) {
+	const day = 24 * time.Hour
+	switch {
+	case longest <= day:
+		return pb.RateLimitResponse_RateLimit_DAY, nil
+	case longest <= 7*day:
+		return pb.RateLimitResponse_RateLimit_WEEK, nil
+	case longest <= 31*day:
+		return pb.RateLimitResponse_RateLimit_MONTH, nil
+	case longest <= 92*day:
+		return pb.RateLimitResponse_RateLimit_MONTH, wrapperspb.UInt32(3)
+	}
+	return pb.RateLimitResponse_RateLimit_YEAR, nil
+}
+
 // lengthOf returns 0 for a unit that is not known.
 func lengthOf(name pb.RateLimitResponse_RateLimit_Unit) time.Duration {
 	for _, u := range units {
@@ -81,6 +98,10 @@ func (r *rule) parse(spec string) error {
 		r.window = rate.Per
 	}
 	r.limit.RequestsPerUnit = uint32(rate.Units)
+	if family.Calendar {
+		r.limit.Unit, r.limit.UnitMultiplier = calendarUnit(rate.Per)
+		return nil
+	}
 	for _, u := range units {
 		if n := rate.Per / u.length; rate.Per%u.length == 0 && n <= math.MaxUint32 {
 			r.limit.Unit = u.name

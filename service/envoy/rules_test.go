@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/google/go-cmp/cmp"
@@ -234,13 +235,17 @@ descriptors:
 // TestEveryAlgorithmDecides: the extension, in both charges. A look at a debt is over.
 func TestEveryAlgorithmDecides(t *testing.T) {
 	for _, f := range algorithm.Families() {
+		rate, unit, multiplier, longest := ":10/2m", pb.RateLimitResponse_RateLimit_MINUTE, uint32(2), int64(240)
+		if f.Calendar {
+			rate, unit, multiplier, longest = ":10/quarter", pb.RateLimitResponse_RateLimit_MONTH, 3, 92*86_400
+		}
 		for _, charge := range []Charge{ChargeUpstream, ChargeExact} {
-			s, clk := serviceOf(t, "domain: d\ndescriptors: [{key: k, rate_limit: {name: n, weir: {limit: \""+f.Name+":10/2m\"}}}]", &Options{Charge: charge})
+			s, clk := serviceOf(t, "domain: d\ndescriptors: [{key: k, rate_limit: {name: n, weir: {limit: \""+f.Name+rate+"\"}}}]", &Options{Charge: charge})
 			answer := s.askOne(t, "d k=x@4")
-			if l := answer.GetStatuses()[0].GetCurrentLimit(); l.GetRequestsPerUnit() != 10 || l.GetUnit() != pb.RateLimitResponse_RateLimit_MINUTE || l.GetUnitMultiplier().GetValue() != 2 || l.GetName() != "n" {
+			if l := answer.GetStatuses()[0].GetCurrentLimit(); l.GetRequestsPerUnit() != 10 || l.GetUnit() != unit || l.GetUnitMultiplier().GetValue() != multiplier || l.GetName() != "n" {
 				t.Errorf("%s: shown as %v", f.Name, l)
 			}
-			if d := answer.GetStatuses()[0].GetDurationUntilReset().GetSeconds(); d < 1 || d > 240 {
+			if d := answer.GetStatuses()[0].GetDurationUntilReset().GetSeconds(); d < 1 || d > longest {
 				t.Errorf("%s: until reset %d s", f.Name, d)
 			}
 			run(t, s, step{"d k=x@6", "OK OK:0"}, step{"d k=x@0", "OK OK:0"}, step{"d k=x@3", "OVER_LIMIT OVER_LIMIT:0"},
@@ -253,7 +258,7 @@ func TestEveryAlgorithmDecides(t *testing.T) {
 			} else {
 				run(t, s, step{"d k=x@-13", "OK OK:10"})
 			}
-			clk.Add(4 * 60e9)
+			clk.Add(time.Duration(longest) * time.Second)
 			run(t, s, step{"d k=x", "OK OK:9"})
 		}
 	}

@@ -97,11 +97,14 @@ func userLimitOf(r *policy.RuleVerdict, record *users.Record) userLimit {
 }
 
 // windowSeconds is the time in which as many units come back as the limit has: of windows
-// their period, of buckets the time in which a burst fills. 0 where it is not known.
+// their period, of buckets the time in which a burst fills. 0 where it is not known, and of
+// windows of a calendar, which differ in length.
 func windowSeconds(s algorithm.Spec, limit int64) float64 {
 	for _, f := range algorithm.Families() {
 		switch {
 		case f.Kind != s.Kind:
+		case f.Calendar:
+			return 0
 		case f.Option != "": // units, period in µs, capacity
 			return float64(limit) * float64(s.Params[1]) / float64(s.Params[0]) / 1e6
 		default: // units, period in µs

@@ -155,6 +155,10 @@ func (g *generator) limits() []Limit {
 			period = pick(g, 100*time.Millisecond, time.Second, 10*time.Second, time.Minute, time.Hour)
 		}
 		l := Limit{Name: fmt.Sprintf("limit-%d", i), Spec: fmt.Sprintf("%s:%d/%v", f.Name, g.wide(1, 10_000), period)}
+		if f.Calendar { // in a run of hours or days some of these have edges
+			l.Spec = fmt.Sprintf("%s:%d/%s,zone=%s", f.Name, g.wide(1, 10_000), pick(g, "day", "week", "month", "quarter", "year"),
+				pick(g, "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"))
+		}
 		if f.Option != "" && g.half() {
 			l.Spec += fmt.Sprintf(",%s=%d", f.Option, g.wide(1, 10_000))
 		}

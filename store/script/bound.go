@@ -42,6 +42,9 @@ func (b *bound) Peek(ctx context.Context, key string, r algorithm.Request) (algo
 }
 
 func (b *bound) decide(ctx context.Context, key string, r algorithm.Request, d *dispatcher) (algorithm.Outcome, algorithm.Instant, error) {
+	if b.prepared != nil && b.prepared.moves() {
+		return b.decideOp(ctx, key, r, d)
+	}
 	p, err := b.send(ctx, key, r, d)
 	if err == nil && p == nil {
 		return b.decideOp(ctx, key, r, d)

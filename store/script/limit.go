@@ -18,6 +18,7 @@ type source struct {
 	log    bool                                                     // the state is a list
 	single *program                                                 // for one op
 	verbs  func(a algorithm.Algorithm, r algorithm.Request) []int64 // kind.Kind.All, or nil
+	around func(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, until algorithm.Instant)
 	once   sync.Once
 	count  int // of all the numbers of a call; set by once
 }
@@ -30,7 +31,7 @@ func sourcesOf(own []Source) (byKind map[string]*source, custom []*source, err e
 		family, _ := algorithm.FamilyOf(k.Name)
 		byKind[k.Name] = &source{
 			Source: Source{Kind: k.Name, Limit: k.Limit, Request: k.Request},
-			index:  i + 1, log: family.Log, single: k.program, verbs: k.All,
+			index:  i + 1, log: family.Log, single: k.program, verbs: k.All, around: k.Around,
 		}
 	}
 	for i, one := range own {
@@ -70,6 +71,11 @@ type prepared struct {
 	identity string   // of the Spec
 	limit    []string // the numbers of Limit
 	unit     []string // all numbers of a request of cost 1
+
+	// Where the numbers follow the clock: those behind the others, and the instants that
+	// they are made for.
+	edges       []string
+	from, until algorithm.Instant
 }
 
 // slotID is slot.ID() for a slot of the limit, without another call of Spec.
@@ -83,17 +89,18 @@ const maxNumbers = 8
 // numbers returns all the numbers of a call, as text; nil where no Lua decides the verb.
 func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string, error) {
 	if r.Verb != algorithm.Take {
-		return p.source.numbersOfVerb(a, r), nil
+		return p.numbersOfVerb(a, r), nil
 	}
 	if r == (algorithm.Request{Cost: 1}) && p.unit != nil {
 		return p.unit, nil
 	}
 	var room [maxNumbers]int64
 	wanted := p.source.Request(a, r, room[:0])
-	all := append(make([]string, 0, len(p.limit)+len(wanted)), p.limit...)
+	all := append(make([]string, 0, len(p.limit)+len(wanted)+len(p.edges)), p.limit...)
 	for _, n := range wanted {
 		all = append(all, strconv.FormatInt(n, 10))
 	}
+	all = append(all, p.edges...)
 	p.source.once.Do(func() { p.source.count = len(all) })
 	if len(all) > maxNumbers {
 		return nil, &store.InputError{
@@ -111,14 +118,17 @@ func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string
 }
 
 // numbersOfVerb are the numbers of a charge or a refund. The Lua of a user knows takes only.
-func (s *source) numbersOfVerb(a algorithm.Algorithm, r algorithm.Request) (all []string) {
-	if s.custom {
+func (p *prepared) numbersOfVerb(a algorithm.Algorithm, r algorithm.Request) (all []string) {
+	if p.source.custom {
 		return nil
 	}
-	for _, n := range s.verbs(a, r) {
+	for _, n := range p.source.verbs(a, r) {
 		all = append(all, strconv.FormatInt(n, 10))
 	}
-	return all
+	if all == nil {
+		return nil
+	}
+	return append(all, p.edges...)
 }
 
 // limits remembers what was prepared.
@@ -137,7 +147,11 @@ func (s *Store) prepare(a algorithm.Algorithm) (*prepared, error) {
 	s.limits.mu.RLock()
 	p := s.limits.known[spec]
 	s.limits.mu.RUnlock()
-	if p != nil {
+	at := algorithm.Instant(0)
+	if p != nil && p.moves() {
+		at = s.around()
+	}
+	if p != nil && p.suits(at) {
 		return p, nil
 	}
 	from := s.byKind[spec.Kind]
@@ -147,6 +161,9 @@ func (s *Store) prepare(a algorithm.Algorithm) (*prepared, error) {
 	p = &prepared{source: from, identity: spec.Identity}
 	for _, n := range from.Limit(a, nil) {
 		p.limit = append(p.limit, strconv.FormatInt(n, 10))
+	}
+	if from.around != nil {
+		p.surround(a, s.around())
 	}
 	var err error
 	if p.unit, err = p.numbers(a, algorithm.Request{Cost: 1}); err != nil {

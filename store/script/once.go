@@ -64,7 +64,12 @@ func (s *Store) onceWithin(ctx context.Context, o store.Once, ops []store.Op) (a
 		p.release()
 		return 0, false, err
 	}
-	return p.result(ops)
+	if at, committed, err = p.result(ops); err == errOutside {
+		if at, committed, err = s.compare(ctx, ops, true, id); err == nil {
+			s.sawClock(at)
+		}
+	}
+	return at, committed, err
 }
 
 // stepID is an ID as it is stored.

@@ -181,6 +181,9 @@ func (p *pending) refused(reply string) error {
 	case '!':
 		return corrupt(n-1, op, nil)
 	case '?':
+		if p.limits[n-1].moves() {
+			return errOutside
+		}
 		return fmt.Errorf("script: op %d: the Lua of %s failed; nothing was charged: limit %q, cost %d: %s",
 			n-1, op.Algorithm.Spec().Kind, op.Limit, op.Request.Cost, cmp.Or(why, "no reason is given"))
 	}

@@ -36,6 +36,7 @@ type Store struct {
 	batch      *program
 	onceScript *program // for steps with an ID
 	limits     limits
+	ahead      atomic.Int64 // the clock of the server of this process's, in ns; see around
 	names      store.Names
 	takes      dispatcher
 	looks      dispatcher
@@ -120,11 +121,15 @@ func (s *Store) ask(ctx context.Context, timeout time.Duration, ops []store.Op, 
 		})
 		return at, committed, err
 	}
+	w := p.begin()
 	d.send(p)
 	if err := d.wait(p); err != nil {
 		return 0, false, err
 	}
-	return p.result(ops)
+	if at, committed, err = p.result(ops); err == errOutside {
+		return s.decideOutside(ctx, w, ops, d.takes)
+	}
+	return at, committed, err
 }
 
 // ready refuses what must not be sent at all.

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kindsUnderTest build the six algorithms from drawn parameters.
+// kindsUnderTest build the algorithms from drawn parameters.
 var kindsUnderTest = []struct {
 	name  string
 	build func(r algorithm.Rate, burst int64) (algorithm.Algorithm, error)
@@ -26,6 +26,14 @@ var kindsUnderTest = []struct {
 	{"fixed-window", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewFixedWindow(r) }},
 	{"sliding-log", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewSlidingLog(r) }},
 	{"sliding-counter", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewSlidingCounter(r) }},
+	{"calendar-window", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) {
+		return algorithm.NewCalendarWindow(r.Units, calendars[int(r.Per/time.Microsecond)%len(calendars)])
+	}},
+}
+
+var calendars = []algorithm.Calendar{
+	{Unit: "day"}, {Unit: "month", Zone: "Europe/Berlin", Anchor: "31"}, {Unit: "week", Zone: "America/New_York", Anchor: "sunday"},
+	{Unit: "day", Zone: "Australia/Lord_Howe"}, {Unit: "quarter", Zone: "Asia/Kathmandu", Anchor: "02-30"}, {Unit: "year", Zone: "Pacific/Apia", Anchor: "02-29"},
 }
 
 // drawNumber draws small numbers, any up to most, and those at most.

@@ -3,6 +3,8 @@
 package world
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -123,7 +125,26 @@ func (cfg *Config) Often(n, quickly int) int {
 }
 
 // Limit returns the algorithm of a spec, such as "gcra:5/1s".
-func Limit(spec string) algorithm.Algorithm { return algorithm.Must(algorithm.ParseSpec(spec)) }
+//
+// A period stands for a window of the calendar, where the family counts in windows of a
+// calendar: for the shortest one that can be as long.
+func Limit(spec string) algorithm.Algorithm {
+	a, err := algorithm.ParseSpec(spec)
+	if name, rate, _ := strings.Cut(spec, ":"); err != nil && familyOf(name).Calendar {
+		aligned := algorithm.Must(algorithm.ParseSpec("fixed-window:" + rate)).Spec()
+		return algorithm.Must(familyOf(name).Build(algorithm.Rate{Units: aligned.Params[0], Per: time.Duration(aligned.Params[1]) * time.Microsecond}, 0))
+	}
+	return algorithm.Must(a, err)
+}
+
+// familyOf is the family of a name; without a name where there is none.
+func familyOf(name string) (f algorithm.Family) {
+	all := algorithm.Families()
+	if i := slices.IndexFunc(all, func(f algorithm.Family) bool { return f.Name == name }); i >= 0 {
+		f = all[i]
+	}
+	return f
+}
 
 // Limits are the algorithms of specs.
 func Limits(specs ...string) []algorithm.Algorithm {

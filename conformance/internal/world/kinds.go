@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -35,6 +36,9 @@ var Kinds = sync.OnceValue(func() []Kind {
 			option := "," + f.Option + "="
 			specs = []string{"5/1s", "7/3s" + option + "4", "3/7us", "1000003/24h" + option + "50", "1000/1s" + option + "1"}
 		}
+		if f.Calendar { // 28 November is a Friday
+			specs = []string{"5/month,anchor=31", "7/day,zone=Australia/Lord_Howe", "3/week,zone=America/New_York,anchor=sunday", "1000003/quarter,zone=Asia/Kathmandu,anchor=02-30"}
+		}
 		k := Kind{Name: f.Name, place: len(all)}
 		for _, spec := range specs {
 			k.Limits = append(k.Limits, Limit(f.Name+":"+spec))
@@ -50,7 +54,7 @@ var Kinds = sync.OnceValue(func() []Kind {
 func BuiltIn(rate string) []string {
 	var specs []string
 	for _, f := range algorithm.Families() {
-		specs = append(specs, f.Name+":"+rate)
+		specs = append(specs, fmt.Sprint(Limit(f.Name+":"+rate)))
 	}
 	return specs
 }

@@ -184,6 +184,9 @@ func (w *World) Observe(at algorithm.Instant, err error) {
 func (w *World) Limit(spec string) algorithm.Algorithm {
 	if head, rest, found := strings.Cut(spec, "/"); found && w.OwnClock {
 		_, options, _ := strings.Cut(rest, ",")
+		if name, _, _ := strings.Cut(head, ":"); familyOf(name).Calendar {
+			options = ""
+		}
 		spec = strings.TrimSuffix(head+"/8760h,"+options, ",")
 	}
 	return Limit(spec)

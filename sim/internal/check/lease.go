@@ -30,7 +30,7 @@ func (c *Checker) Used(s *Slot, at, cost int64) {
 	if l.uses == nil {
 		l.uses = s.Limit.StartLate(c.Leased.Late)
 	}
-	late := s.Limit.Aligned && at/s.Limit.Period < l.last/s.Limit.Period // an answer that was long on its way
+	late := s.Limit.IsEarlierWindow(at, l.last) // an answer that was long on its way
 	if s.lossy || c.ClocksVary || l.uses == nil || late {
 		return
 	}

@@ -44,12 +44,14 @@ func NewLocalLimit(l *Limit, k int64) (*LocalLimit, error) {
 	family, _ := algorithm.FamilyOf(spec.Kind)
 	rate, capacity := family.Parameters(spec)
 	capacity = max(1, capacity/k)
+	var a algorithm.Algorithm
+	var err error
 	if family.Option == "" || rate.Per > algorithm.MaxPeriod/time.Duration(k) {
-		rate.Units = max(1, rate.Units/k)
+		a, err = family.With(spec, max(1, rate.Units/k), capacity)
 	} else {
 		rate.Per *= time.Duration(k)
+		a, err = family.Build(rate, capacity)
 	}
-	a, err := family.Build(rate, capacity)
 	if err != nil {
 		return nil, err
 	}

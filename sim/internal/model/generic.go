@@ -33,7 +33,11 @@ func (l *Limit) oracle() *oracle.Oracle {
 	if err != nil {
 		panic(err)
 	}
-	return oracle.New(k, l.Units, l.Period, l.Capacity)
+	o := oracle.New(k, l.Units, l.Period, l.Capacity)
+	if k.ByCalendar() {
+		o.Follow(oracle.NewCalendar(l.spec.Identity))
+	}
+	return o
 }
 
 func newGeneric(l *Limit) Model { return &generic{limit: l, state: l.oracle(), base: l.oracle()} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/exact"
+	"github.com/weirgo/weir/internal/oracle"
 )
 
 // Model is the state of one slot. It is charged with everything that was admitted, also
@@ -142,17 +143,29 @@ func (l *Limit) StartLate(late int64) Model {
 	switch l.Kind {
 	case algorithm.KindGCRA, algorithm.KindTokenBucket:
 		return l.bucket(l.Capacity + l.Slack(late))
-	case algorithm.KindFixedWindow, algorithm.KindSlidingCounter:
+	case algorithm.KindFixedWindow, algorithm.KindCalendarWindow, algorithm.KindSlidingCounter:
 		return l.Start()
 	}
 	return nil
+}
+
+// IsEarlierWindow reports whether an instant lies in an earlier aligned window than a later one.
+func (l *Limit) IsEarlierWindow(at, later int64) bool {
+	switch {
+	case !l.Aligned:
+		return false
+	case oracle.Kind(l.name) == oracle.CalendarWindow:
+		start, _ := oracle.NewCalendar(l.spec.Identity).Window(later)
+		return at < start
+	}
+	return at/l.Period < later/l.Period
 }
 
 // KnowsTakes reports whether the state knows when units were taken, for as long as they count: then what is given
 // back leaves no trace, whatever came in between.
 func (l *Limit) KnowsTakes() bool {
 	switch l.Kind {
-	case algorithm.KindFixedWindow, algorithm.KindSlidingCounter, algorithm.KindSlidingLog:
+	case algorithm.KindFixedWindow, algorithm.KindCalendarWindow, algorithm.KindSlidingCounter, algorithm.KindSlidingLog:
 		return true
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/oracle"
@@ -70,6 +71,10 @@ func build(t *testing.T, name oracle.Kind, limit, period, capacity int64, generi
 		}
 	}
 	a, err := algorithm.ParseSpec(text)
+	if name.ByCalendar() {
+		f, _ := algorithm.FamilyOf(algorithm.KindCalendarWindow)
+		a, err = f.Build(algorithm.Rate{Units: limit, Per: time.Duration(period) * time.Microsecond}, capacity)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,11 @@ type Kind struct {
 	// Charge and Refund append all the numbers of a request with that verb, those of
 	// the limit included. nil: the Lua decides takes only.
 	Charge, Refund func(a algorithm.Algorithm, r algorithm.Request, numbers []int64) []int64
+	// Around returns the numbers that follow those of every request, of an algorithm
+	// whose windows the Lua cannot compute: they are made for an instant, and suit it
+	// best from from on and before until. The Lua answers '?' where the instant of the
+	// decision is too far from that. nil: there are none.
+	Around func(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, until algorithm.Instant)
 }
 
 // All returns all the numbers of a charge or a refund; nil where the Lua does not

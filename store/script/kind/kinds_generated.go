@@ -11,5 +11,6 @@ func All() []Kind {
 		slidingCounter(),
 		slidingLog(),
 		tokenBucket(),
+		calendarWindow(),
 	}
 }

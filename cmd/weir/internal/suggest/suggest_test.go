@@ -15,6 +15,10 @@ const second = 1_000_000 // µs
 // forms are one of each algorithm.
 func forms() (all []Form) {
 	for _, f := range algorithm.Families() {
+		if f.Calendar {
+			all = append(all, Form(f.Name+":?/day"))
+			continue
+		}
 		all = append(all, Form(f.Name+":?/1m"))
 	}
 	return append(all, "gcra:?/1m,burst=3", "token-bucket:30/1m,burst=?")
