@@ -2,6 +2,8 @@
 // leaves.
 package batch
 
+import "iter"
+
 // Batcher is the state machine of a dispatcher. It has no goroutine, no lock and no
 // clock of its own: a store, a test or a simulator drives it, under a lock where
 // several do. T is what a group stands for, such as a caller who waits.
@@ -221,6 +223,19 @@ func (b *Batcher[T]) Drain() (all []*Group[T]) {
 		b.update(q)
 	}
 	return all
+}
+
+// Waiters are the groups that wait. No event may come meanwhile.
+func (b *Batcher[T]) Waiters() iter.Seq[*Group[T]] {
+	return func(yield func(*Group[T]) bool) {
+		for _, q := range b.queues {
+			for at := q.waiting.head; at != nil; at = at.next {
+				if !yield(at.value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // InFlight returns the number of calls in flight that somebody waits for, and of those

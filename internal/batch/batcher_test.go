@@ -277,6 +277,13 @@ func TestBatcherIsItsModel(t *testing.T) {
 				if live != len(m.calls)-wantAbandoned || abandoned != wantAbandoned || b.Waiting() != len(m.waiting) {
 					t.Fatalf("%d and %d calls, %d groups; want %d and %d, %d", live, abandoned, b.Waiting(), len(m.calls)-wantAbandoned, wantAbandoned, len(m.waiting))
 				}
+				seen := map[*Group[string]]bool{}
+				for g := range b.Waiters() {
+					seen[g] = true
+				}
+				if len(seen) != len(m.waiting) || slices.ContainsFunc(m.waiting, func(w waiting) bool { return !seen[w.group] }) {
+					t.Fatalf("%d groups wait, want the %d of %v", len(seen), len(m.waiting), m.waiting)
+				}
 				for i, c := range calls {
 					if b.Silent(c) == m.calls[i].answered {
 						t.Fatalf("a node that has answered is silent, or the other way round")

@@ -16,6 +16,7 @@ type call struct {
 	takes      bool // as the dispatcher does, but for the look at what was refused
 	command    Command
 	begun      time.Time
+	place      int  // in live of the dispatcher
 	answered   bool // by the server
 
 	withdrawn   chan struct{} // closed when nobody waits, and nothing was sent
@@ -95,7 +96,6 @@ func (c *call) run(withdrawn chan struct{}) {
 
 // forget lets go of what belongs to the callers.
 func (c *call) forget() {
-	clear(c.Groups)
 	clear(c.command.Args) // the keys are not kept
 	clear(c.coalesced)
 	clear(c.last) // which has keys too

@@ -12,14 +12,14 @@ import (
 // direct is what a call has to itself that a single caller makes on its own goroutine,
 // because the client is Punctual: to hand such a call to another goroutine and to be woken
 // by it costs a third of the time of a decision on the loopback interface. (Measured with
-// BenchmarkServer/.*/callers=1/.*/redisstore$ in bench: 0.6 to 0.75 of the decisions a second
+// go run ./bench -only 'server/.*/1/one/.*/redisstore$': 0.6 to 0.75 of the decisions a second
 // of redis_rate with the hand-over, 1.0 to 1.1 without.)
 type direct struct {
 	call    *call
 	timeout time.Duration // of the caller; 0 for a call that is not direct
-	until   time.Time
-	expired bool        // the time-out has ended the call
-	timer   *time.Timer // closes withdrawn of the call
+	at      time.Duration // when it ends, of expiry; 0 for a call that is not direct
+	until   time.Time     // the same
+	expired bool          // the time-out has ended the call
 }
 
 func (d *direct) init(c *call) { d.call = c }
@@ -29,26 +29,19 @@ func (d *dispatcher) isDirect(p *pending) bool {
 	return p.ctx.Done() == nil && p.timeout <= d.store.opts.Timeout && d.store.punctual != nil && d.store.punctual.HonorsDeadline()
 }
 
-// begin makes the call a direct one. The caller holds mu of the dispatcher.
-func (d *direct) begin(timeout time.Duration) {
-	d.timeout, d.until, d.expired = timeout, d.call.begun.Add(timeout), false
+// begin makes the call a direct one of p. The caller holds mu of the dispatcher.
+func (d *direct) begin(p *pending) {
+	d.timeout, d.at, d.until, d.expired = p.timeout, p.until, p.dispatcher.expiry.base.Add(p.until), false
+	p.until = 0 // the call ends, and with it the wait
 	d.call.command.Direct = true
-	if d.timer == nil {
-		d.timer = time.AfterFunc(timeout, d.end)
-	} else {
-		d.timer.Reset(timeout)
-	}
 }
 
 // end ends the context of the call, for what the client library waits for beside the server,
-// such as a connection.
+// such as a connection. The caller holds mu of the dispatcher.
 func (d *direct) end() {
-	c := d.call
-	c.dispatcher.mu.Lock()
-	defer c.dispatcher.mu.Unlock()
-	if d.timeout > 0 && !time.Now().Before(d.until) && !c.isWithdrawn { // not the end of an earlier one, late
-		close(c.withdrawn)
-		c.isWithdrawn = true
+	if !d.call.isWithdrawn {
+		close(d.call.withdrawn)
+		d.call.isWithdrawn = true
 	}
 }
 
@@ -63,13 +56,12 @@ func (d *direct) context(withdrawn chan struct{}) context.Context {
 // runDirect makes the call of p alone on the goroutine of its caller, which holds mu; it is
 // not held when runDirect returns.
 func (d *dispatcher) runDirect(c *call, p *pending) {
-	c.direct.begin(p.timeout)
+	c.direct.begin(p)
 	d.mu.Unlock()
 	c.run(c.withdrawn)
-	c.direct.timer.Stop()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.direct.timeout, c.command.Direct = 0, false
+	c.direct.timeout, c.direct.at, c.command.Direct = 0, 0, false
 	if c.direct.expired {
 		d.distrust(c, p)
 	}

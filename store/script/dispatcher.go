@@ -19,9 +19,11 @@ type dispatcher struct {
 	mu       sync.Mutex
 	batcher  *batch.Batcher[*pending]
 	closed   bool
-	inFlight sync.WaitGroup // calls
-	parked   int            // goroutines that wait for a call
-	work     chan *call     // closed with the dispatcher
+	live     []*call        // in flight
+	inFlight sync.WaitGroup // those
+	expiry   expiry
+	parked   int        // goroutines that wait for a call
+	work     chan *call // closed with the dispatcher
 
 	pendings sync.Pool // of *pending
 	calls    sync.Pool // of *call
@@ -51,6 +53,7 @@ func (d *dispatcher) init(s *Store, takes bool) {
 	}
 	d.batcher = batch.New[*pending](limits)
 	d.work = make(chan *call, maxParked)
+	d.expiry.init(d)
 	d.pendings.New = func() any { return newPending(d) }
 	d.calls.New = func() any { return newCall(d) }
 }
@@ -65,13 +68,17 @@ func (d *dispatcher) verb() string {
 // send lets a group wait in the queue of its tag, and makes the call where it may
 // leave immediately.
 func (d *dispatcher) send(p *pending) {
+	until := d.expiry.of(p)
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		p.answer(0, false, store.ErrClosed)
 		return
 	}
+	p.call, p.until = nil, until
+	p.state.Store(waiting)
 	d.batcher.Enqueue(p.tag, p.node, &p.group)
+	d.expiry.arm(until)
 	c := d.next()
 	if c != nil && len(c.Groups) == 1 && c.Groups[0] == &p.group {
 		switch { // for nobody else
@@ -109,6 +116,8 @@ func (d *dispatcher) next() *call {
 	if c.isWithdrawn {
 		c.withdrawn, c.isWithdrawn = make(chan struct{}), false
 	}
+	c.place = len(d.live)
+	d.live = append(d.live, c)
 	d.inFlight.Add(1)
 	return c
 }
@@ -117,6 +126,11 @@ func (d *dispatcher) next() *call {
 func (d *dispatcher) done(c *call) *call {
 	d.mu.Lock()
 	d.batcher.Done(&c.Call, c.answered)
+	clear(c.Groups) // they belong to their callers
+	last := len(d.live) - 1
+	d.live[c.place] = d.live[last]
+	d.live[c.place].place, d.live[last] = c.place, nil
+	d.live = d.live[:last]
 	next := d.next()
 	d.mu.Unlock()
 	d.calls.Put(c)
@@ -159,39 +173,48 @@ func (d *dispatcher) worker(c *call) {
 // wait waits for the answer to p, which result then returns. A caller whose time is up
 // leaves with an error, and p is no longer the caller's: before its group was sent
 // nothing has happened, after it the outcome is unknown.
+//
+// The time-out has no case in the select: it is one of the expiry of the dispatcher.
 func (d *dispatcher) wait(p *pending) error {
-	select {
-	case <-p.answered:
-		return nil
-	default:
-	}
-	late := p.await()
-	if late == nil {
-		return nil
-	}
-	d.mu.Lock()
-	if d.batcher.Cancel(&p.group) {
-		d.mu.Unlock()
-		p.release()
-		return notSentInTime(d.verb(), late)
-	}
-	if !p.group.Sent() { // close has the answer
-		d.mu.Unlock()
+	if done := p.ctx.Done(); done == nil {
 		<-p.answered
+	} else {
+		select {
+		case <-p.answered:
+		case <-done:
+			d.mu.Lock()
+			d.giveUp(p, p.ctx.Err())
+			d.mu.Unlock()
+			<-p.answered
+		}
+	}
+	if p.state.Load() != left {
 		return nil
 	}
-	select {
-	case <-p.answered:
-		d.mu.Unlock()
-		return nil
+	late := p.late
+	if p.cancelled {
+		p.release()
+	}
+	return late
+}
+
+// giveUp ends the wait of a caller that has no answer yet. The caller holds mu.
+func (d *dispatcher) giveUp(p *pending, why error) {
+	if !p.state.CompareAndSwap(waiting, left) {
+		return // it is answered
+	}
+	p.cancelled = d.batcher.Cancel(&p.group)
+	switch {
+	case p.cancelled:
+		p.late = notSentInTime(d.verb(), why)
+	case !p.group.Sent(): // close took it out
+		p.late = store.ErrClosed
+	case d.leave(p):
+		p.late = notSentInTime(d.verb(), why)
 	default:
+		p.late = explain(d.verb(), why, d.takes)
 	}
-	unsent := d.leave(p)
-	d.mu.Unlock()
-	if unsent {
-		return notSentInTime(d.verb(), late)
-	}
-	return explain(d.verb(), late, d.takes)
+	p.answered <- struct{}{}
 }
 
 // leave lets a caller leave whose group is in a call, and reports whether nothing of the

@@ -3,11 +3,11 @@ package script
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/batch"
-	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -19,7 +19,7 @@ type pending struct {
 	ctx        context.Context
 	dispatcher *dispatcher
 	tag, node  string // see Store.tag and Store.node
-	call       *call  // in which it was sent
+	call       *call  // in which it was sent; guarded by mu of the dispatcher
 	withdrawn  bool   // its caller has left before anything of the call was sent
 	ops        []store.Op
 	names      []string // see storedNames
@@ -27,9 +27,12 @@ type pending struct {
 	numbers    [][]string
 	before     []algorithm.State
 	after      []algorithm.State
-	answered   chan struct{}
+	answered   chan struct{} // an answer, or why it is waited for no longer
+	state      atomic.Int32  // of pendingState
 	timeout    time.Duration // 0 for none
-	timer      *time.Timer   // nil until there is a timeout
+	until      time.Duration // when it ends, of expiry; 0 for never; guarded by mu of the dispatcher
+	late       error         // where nobody waits any more
+	cancelled  bool          // late, and nobody else knows of it
 	next       *pending      // of those that are coalesced with it
 
 	at        algorithm.Instant
@@ -39,6 +42,15 @@ type pending struct {
 	short     error // of the call, where too few replicas have what it has written
 	panicked  *recovered
 }
+
+// States of a pending. Who makes it answered or left hands the caller what came of it; the
+// other one does nothing.
+const (
+	idle     = iota // not sent, or not by the dispatcher
+	waiting         // set under mu of the dispatcher
+	answered        // or about to be
+	left            // the caller waits no longer
+)
 
 func newPending(d *dispatcher) *pending {
 	p := &pending{dispatcher: d, answered: make(chan struct{}, 1)}
@@ -51,6 +63,7 @@ func newPending(d *dispatcher) *pending {
 func (d *dispatcher) pending(ctx context.Context, timeout time.Duration, count int) *pending {
 	p := d.pendings.Get().(*pending)
 	p.group.Init(count)
+	p.state.Store(idle)
 	p.ctx, p.timeout = ctx, timeout
 	p.ops = slices.Grow(p.ops[:0], count)[:count]
 	p.names, p.limits, p.numbers = p.names[:0], p.limits[:0], p.numbers[:0]
@@ -127,38 +140,12 @@ func (p *pending) release() {
 	clear(p.numbers)
 	clear(p.before)
 	clear(p.after)
-	p.ctx, p.tag, p.node, p.call, p.next, p.err, p.refusal, p.short = nil, "", "", nil, nil, nil, nil, nil
+	p.ctx, p.tag, p.node, p.next, p.err, p.refusal, p.short = nil, "", "", nil, nil, nil, nil
 	p.dispatcher.pendings.Put(p)
 }
 
 // patient reports whether the caller waits for as long as it takes.
 func (p *pending) patient() bool { return p.timeout == 0 && p.ctx.Done() == nil }
-
-// await waits for the answer, or returns why the caller waits no longer.
-func (p *pending) await() error {
-	if p.timeout == 0 {
-		select {
-		case <-p.answered:
-			return nil
-		case <-p.ctx.Done():
-			return p.ctx.Err()
-		}
-	}
-	if p.timer == nil {
-		p.timer = time.NewTimer(p.timeout)
-	} else {
-		p.timer.Reset(p.timeout)
-	}
-	defer p.timer.Stop()
-	select {
-	case <-p.answered:
-		return nil
-	case <-p.ctx.Done():
-		return p.ctx.Err()
-	case <-p.timer.C:
-		return deadline.Exceeded(p.timeout)
-	}
-}
 
 // answer hands the caller its answer.
 func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
@@ -166,7 +153,9 @@ func (p *pending) answer(at algorithm.Instant, committed bool, err error) {
 		at, committed, err = 0, false, p.short
 	}
 	p.at, p.committed, p.err = at, committed, err
-	p.answered <- struct{}{}
+	if p.state.Swap(answered) != left {
+		p.answered <- struct{}{}
+	}
 }
 
 // result is the answer, once there is one, with the Outcomes in ops. p is then of no more

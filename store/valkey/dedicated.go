@@ -12,8 +12,8 @@ import (
 // dedicated counts the connections that the store has in the pool of valkey-go for commands
 // that block. Such a connection has one command at a time. The goroutine that makes the call
 // then writes and reads itself, where over a connection that many share two goroutines of
-// valkey-go do: 64 callers of one key decide a third more (BenchmarkServer/.*/callers=64/keys=1/
-// in bench: 7.2 to 8.7 times redis_rate without, 9.5 to 10.5 with). The deadline of a call
+// valkey-go do: 64 callers of one key decide a third more (go run ./bench -only
+// 'server/.*/64/one/': 7.2 to 8.7 times redis_rate without, 9.5 to 10.5 with). The deadline of a call
 // ends that connection alone, and nobody else's command with it.
 //
 // The first commands, and those after an error, go over the shared connection: while it is

@@ -1,0 +1,91 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weirgo/weir/store"
+)
+
+// TestEachCallerEndsAtItsOwnTimeOut: there is one timer for all, and each leaves at its own
+// time, whether it waits or is in a call, and with whatever others.
+func TestEachCallerEndsAtItsOwnTimeOut(t *testing.T) {
+	for _, take := range []bool{true, false} {
+		onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
+			first := start(s, take, "first")
+			call := h.next(t)
+			began := time.Now()
+			timeouts := []time.Duration{5 * time.Second, time.Second, 3 * time.Second, 2 * time.Second, 4 * time.Second}
+			var callers []*caller
+			for i, timeout := range timeouts {
+				callers = append(callers, forever(store.FeaturesOf(s).Within(timeout), take, fmt.Sprint(i)))
+			}
+			ended := func(i int, want error) {
+				t.Helper()
+				callers[i].wantError(t, fmt.Sprint(i), want, context.DeadlineExceeded)
+				if took := time.Since(began); took != timeouts[i] {
+					t.Errorf("%d ends after %v, want %v", i, took, timeouts[i])
+				}
+			}
+			ended(1, store.ErrUnavailable) // it waits
+			ended(3, store.ErrUnavailable)
+			call.admit()
+			first.wantAdmitted(t, "first")
+			call = h.next(t)
+			if got := fmt.Sprint(call.groups); got != "[[0] [2] [4]]" {
+				t.Errorf("%s is sent", got)
+			}
+			sent := store.ErrOutcomeUnknown
+			if !take {
+				sent = store.ErrUnavailable
+			}
+			ended(2, sent)
+			ended(4, sent)
+			if !callers[0].waiting() {
+				t.Error("it is not its time")
+			}
+			call.admit()
+			callers[0].wantAdmitted(t, "in time")
+			wantNothingLeft(t, s)
+		})
+	}
+}
+
+// TestTimeOutOfAnAnsweredCallerEndsNobody: what waits in its place later has its own time.
+func TestTimeOutOfAnAnsweredCallerEndsNobody(t *testing.T) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
+		in, began := store.FeaturesOf(s).Within(time.Second), time.Now()
+		for time.Since(began) < 10*time.Second {
+			callers := []*caller{forever(in, true, "a"), forever(in, true, "b"), start(in, true, "c"), start(s, true, "d")}
+			time.Sleep(700 * time.Millisecond)
+			h.next(t).admit()
+			h.next(t).admit()
+			for _, c := range callers {
+				c.wantAdmitted(t, "in time")
+			}
+		}
+	})
+}
+
+// TestCallersOfAClosedStoreEndInTime: those who wait are told that it is closed, and those in a
+// call wait until their time is up.
+func TestCallersOfAClosedStoreEndInTime(t *testing.T) {
+	onOneServer(t, &Options{InFlight: 1}, func(t *testing.T, s *Store, h *manualClient) {
+		in := store.FeaturesOf(s).Within(time.Second)
+		sent, waits := forever(in, true, "sent"), forever(in, true, "waits")
+		call := h.next(t)
+		closed := make(chan error)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		waits.wantError(t, "waits", store.ErrClosed, nil)
+		sent.wantError(t, "sent", store.ErrOutcomeUnknown, context.DeadlineExceeded)
+		call.fail(errors.New("too late"))
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
