@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -23,6 +24,7 @@ type call struct {
 	isWithdrawn bool          // guarded by mu of the dispatcher
 	direct      direct
 
+	names     strings.Builder // of the slots of a batch
 	coalesced []coalesced
 	last      map[string]int  // of a name, the index of the last of coalesced that has it
 	requests  map[request]int // in a batch, counted from 1
@@ -97,6 +99,7 @@ func (c *call) run(withdrawn chan struct{}) {
 // forget lets go of what belongs to the callers.
 func (c *call) forget() {
 	clear(c.command.Args) // the keys are not kept
+	c.names.Reset()
 	clear(c.coalesced)
 	clear(c.last) // which has keys too
 }

@@ -29,7 +29,7 @@ func (c *call) coalesce() {
 			c.join(&c.coalesced[n-1], p) // nobody needs its name
 			continue
 		}
-		names := p.storedNames()
+		names := p.namesIn(&c.names)
 		if i, known := c.last[names[0]]; known && c.coalesces(&c.coalesced[i], p) {
 			c.join(&c.coalesced[i], p)
 			continue
