@@ -37,6 +37,7 @@ import (
 type Limiter struct {
 	guard
 	bound    store.Bound // nil if the store has none
+	flat     flatBound   // bound, where it is one and no Observer is to be told; else nil
 	slot     store.Slot  // without a key
 	capacity int64       // the largest cost that a fresh key admits
 	observer Observer
@@ -85,6 +86,9 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 			return nil, err
 		}
 		limiter.bound = bound
+		if opts.Observer == nil {
+			limiter.flat, _ = bound.(flatBound)
+		}
 	}
 	limiter.multi = newMultiLimiter(limiter.guard, opts)
 	if names := store.FeaturesOf(s).Names; names != nil {
@@ -174,20 +178,36 @@ func (l *Limiter) PeekN(ctx context.Context, key string, n int64) (d Decision, e
 	return d, err
 }
 
+// flatBound is a store.Bound that also answers in single values, as that of store/memory
+// does: see there.
+type flatBound interface {
+	store.Bound
+	TakeFlat(ctx context.Context, key string, n int64, maxDelay time.Duration) (allowed bool, limit, remaining, debt int64, retryAfter, resetAfter, delay time.Duration, at algorithm.Instant, err error)
+}
+
 // take is ask on the path that matters: there is no Observer, and the store has a
-// Bound. It writes the answer to where the caller wants it, since to copy a
-// Decision from function to function costs as much as to make it, and it gets the cost
-// alone, since a whole Request leaves no register for d.
+// flatBound. It writes the answer to where the caller wants it, since to copy a Decision
+// from function to function costs as much as to make it.
 func (l *Limiter) take(ctx context.Context, key string, n int64, d *Decision) error {
-	r := algorithm.Request{Cost: n}
-	if l.bound == nil || l.observer != nil || l.closed.Load() {
-		return l.ask(ctx, KindTake, key, r, d)
+	if l.flat == nil || l.closed.Load() {
+		return l.ask(ctx, KindTake, key, algorithm.Request{Cost: n}, d)
 	}
-	err := d.set(l.bound.Apply(ctx, key, r))
-	if err != nil && l.mode != FailClosed {
-		return l.decideOps(ctx, key, r, true, err, d)
+	allowed, limit, remaining, debt, retryAfter, resetAfter, delay, at, err := l.flat.TakeFlat(ctx, key, n, 0)
+	if err != nil {
+		if l.mode != FailClosed {
+			return l.decideOps(ctx, key, algorithm.Request{Cost: n}, true, err, d)
+		}
+		return err
 	}
-	return err
+	d.Allowed = allowed
+	d.Limit = limit
+	d.Remaining = remaining
+	d.Debt = debt
+	d.RetryAfter = retryAfter
+	d.ResetAfter = resetAfter
+	d.Delay = delay
+	d.At = at.Time()
+	return nil
 }
 
 // ask is decide, observed.

@@ -27,8 +27,8 @@ func newMonotonic() (*monotonic, error) {
 }
 
 func (m *monotonic) now() algorithm.Instant {
-	elapsed := int64(time.Since(m.start)) / int64(time.Microsecond)
-	return min(m.base+algorithm.Instant(elapsed+m.forward.Load()), algorithm.MaxInstant)
+	elapsed := uint64(time.Since(m.start)) / uint64(time.Microsecond)
+	return min(m.base+algorithm.Instant(m.forward.Load())+algorithm.Instant(elapsed), algorithm.MaxInstant)
 }
 
 // catchUp moves the clock forward to the wall time where it lags by more than a

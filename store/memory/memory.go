@@ -184,9 +184,7 @@ func (s *Store) Reset(ctx context.Context, slots []store.Slot) error {
 		hash := maphash.String(s.seed, slots[i].Key)
 		sh := &s.shards[hash%shards]
 		sh.mu.Lock()
-		if sh.table.remove(hash^id.hash, slots[i].Key, id.name) {
-			s.release(1)
-		}
+		sh.remove(hash^id.hash, slots[i].Key, id.name)
 		sh.mu.Unlock()
 	}
 	return nil
@@ -206,6 +204,7 @@ func (s *Store) Close() error {
 		sh := &s.shards[i]
 		sh.mu.Lock()
 		sh.table, sh.queue, sh.ids, sh.ends = table{}, nil, nil, nil
+		sh.denials.clear()
 		sh.mu.Unlock()
 	}
 	return nil

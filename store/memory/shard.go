@@ -27,6 +27,7 @@ type shard struct {
 	ids     map[idOf]*made    // steps made under an ID, until they are forgotten
 	ends    ends              // of ids
 	store   *Store
+	denials denials
 }
 
 // limit is what a decision about one op needs besides key and request.
@@ -147,12 +148,23 @@ func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algo
 // renew sets the expiry of a record whose state has changed. It moves back but
 // where the parameters have changed; then the queue has it too late.
 func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
+	sh.denials.changed(hash)
 	earlier := expiry < rec.expiry
 	rec.expiry = expiry
 	if earlier && sh.store.most > 0 {
-		place, _ := sh.table.lookup(hash, rec.key, rec.name)
+		_, place := sh.table.lookup(hash, rec.key, rec.name)
 		sh.queue.add(&sh.table, uint32(sh.table.places[place])-1, expiry)
 	}
+}
+
+// remove drops a slot and gives its room back. It reports whether the slot was held.
+func (sh *shard) remove(hash uint64, key string, n unique.Handle[name]) bool {
+	if !sh.table.remove(hash, key, n) {
+		return false
+	}
+	sh.denials.changed(hash)
+	sh.store.release(1)
+	return true
 }
 
 // step moves *state on, or leaves it as it is where the request is denied or a

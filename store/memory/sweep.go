@@ -64,9 +64,7 @@ func (sh *shard) sweepIDs(now algorithm.Instant) (dropped int) {
 
 // drop removes a record that was found by other means than its key.
 func (sh *shard) drop(r *record) {
-	if sh.table.remove(sh.store.hash(r), r.key, r.name) {
-		sh.store.release(1)
-	}
+	sh.remove(sh.store.hash(r), r.key, r.name)
 }
 
 // hash is the hash of a record, as decide works it out from a key.

@@ -50,26 +50,26 @@ func (t *table) home(hash uint64) uint64 { return (hash >> 32) & uint64(len(t.pl
 
 // find returns the record of a slot, or nil.
 func (t *table) find(hash uint64, key string, n unique.Handle[name]) *record {
-	if at, found := t.lookup(hash, key, n); found {
-		return t.record(uint32(t.places[at]) - 1)
-	}
-	return nil
+	r, _ := t.lookup(hash, key, n)
+	return r
 }
 
-// lookup returns the place of a slot.
-func (t *table) lookup(hash uint64, key string, n unique.Handle[name]) (place uint64, found bool) {
-	if len(t.places) == 0 {
-		return 0, false
+// lookup returns the record of a slot and its place. The record is nil where the table does
+// not hold the slot.
+func (t *table) lookup(hash uint64, key string, n unique.Handle[name]) (*record, uint64) {
+	places := t.places
+	if len(places) == 0 {
+		return nil, 0
 	}
-	mask := uint64(len(t.places) - 1)
-	for at := t.home(hash); ; at = (at + 1) & mask {
-		p := t.places[at]
+	mask := uint64(len(places) - 1)
+	for at := hash >> 32 & mask; ; at = (at + 1) & mask {
+		p := places[at]
 		if p == 0 {
-			return at, false
+			return nil, at
 		}
 		if p>>32 == hash>>32 {
 			if r := t.record(uint32(p) - 1); r.name == n && r.key == key {
-				return at, true
+				return r, at
 			}
 		}
 	}
@@ -136,12 +136,12 @@ func (t *table) resize(places int) {
 
 // remove frees a slot and reports whether the table held it.
 func (t *table) remove(hash uint64, key string, n unique.Handle[name]) bool {
-	at, found := t.lookup(hash, key, n)
-	if !found {
+	r, at := t.lookup(hash, key, n)
+	if r == nil {
 		return false
 	}
 	number := uint32(t.places[at]) - 1
-	*t.record(number) = record{expiry: algorithm.Instant(t.free)}
+	*r = record{expiry: algorithm.Instant(t.free)}
 	t.free = number + 1
 	t.close(at)
 	t.count--
