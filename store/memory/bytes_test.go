@@ -79,8 +79,8 @@ func TestBytesPerKey(t *testing.T) {
 		if held := s.Stats().Keys; held != len(keys) {
 			t.Fatalf("%d keys are held", held)
 		}
-		if perKey > c.most || objectsPerKey > 1.02 {
-			t.Errorf("%s, MaxKeys %d: %.1f B and %.3f objects a key, and at most %.0f B and 1 object are allowed",
+		if perKey > c.most || objectsPerKey > 0.02 {
+			t.Errorf("%s, MaxKeys %d: %.1f B and %.3f objects a key, and at most %.0f B and no object are allowed",
 				c.spec, c.maxKeys, perKey, objectsPerKey, c.most)
 		}
 		_ = s.Close()

@@ -68,7 +68,7 @@ func (d *denials) add(hash uint64, rec *record) {
 	if rec.state.Words() == 0 {
 		return // fresh, or a log, whose memory is guarded by the lock
 	}
-	if d.copies[place].Swap(&denial{hash, rec.key, rec.name, rec.state, rec.expiry}) == nil {
+	if d.copies[place].Swap(&denial{hash, rec.key(), rec.name, rec.state, rec.expiry}) == nil {
 		d.held++
 	}
 }

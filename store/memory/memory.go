@@ -67,7 +67,8 @@ type Stats struct {
 // costs a hash, a lock, a look-up and the step, and allocates nothing for the
 // algorithms with a state of fixed size.
 //
-// A slot takes about 80 bytes and its key. From 1 s after it has become fresh it
+// A slot takes about 115 bytes, and the bytes of its key beside where the key has more than
+// 39. From 1 s after it has become fresh it
 // is free to be dropped, which the sweeper does within SweepEvery. The sweeper
 // holds a lock for 128 slots at a time, and for longer, some ms at millions of
 // slots, only where most of a shard has become free and is given back.

@@ -103,7 +103,7 @@ type expiryOf struct {
 
 // add enters a record that was just inserted.
 func (q *expiries) add(t *table, number uint32, expiry algorithm.Instant) {
-	if len(*q) > 2*t.count+pageSize {
+	if len(*q) > 2*t.count+slack {
 		q.rebuild(t) // what Reset left behind
 		return
 	}
@@ -115,10 +115,10 @@ func (q *expiries) first(t *table) (first expiryOf, found bool) {
 	for len(*q) > 0 {
 		top := &(*q)[0]
 		r := t.record(top.number)
-		if r.key != "" && r.expiry <= top.expiry {
+		if r.held() && r.expiry <= top.expiry {
 			return expiryOf{r.expiry, top.number}, true
 		}
-		if r.key == "" {
+		if !r.held() {
 			heap.Pop(q)
 			continue
 		}
@@ -132,7 +132,7 @@ func (q *expiries) first(t *table) (first expiryOf, found bool) {
 func (q *expiries) rebuild(t *table) {
 	*q = (*q)[:0]
 	for number := range t.used {
-		if r := t.record(number); r.key != "" {
+		if r := t.record(number); r.held() {
 			*q = append(*q, expiryOf{r.expiry, number})
 		}
 	}

@@ -3,7 +3,6 @@ package memorystore
 import (
 	"context"
 	"hash/maphash"
-	"strings"
 	"sync"
 	"time"
 	"unique"
@@ -131,14 +130,13 @@ func (sh *shard) decideFirst(hash uint64, key string, l *limit, r algorithm.Requ
 // creates reports whether a request may change a slot that is not held.
 func creates(r algorithm.Request) bool { return r.Cost > 0 && r.Verb != algorithm.Refund }
 
-// hold adds a slot for which room was reserved. The key is copied: it may be a
-// part of a long line of which nothing else is needed.
+// hold adds a slot for which room was reserved.
 func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algorithm.State, expiry algorithm.Instant) {
 	if sh.store.closed.Load() {
 		sh.store.release(1) // Close has emptied this shard, or is about to
 		return
 	}
-	rec, number := sh.table.insert(hash, strings.Clone(key), n)
+	rec, number := sh.table.insert(hash, key, n)
 	rec.state, rec.expiry = state, expiry
 	if sh.store.most > 0 {
 		sh.queue.add(&sh.table, number, expiry)
@@ -152,7 +150,7 @@ func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
 	earlier := expiry < rec.expiry
 	rec.expiry = expiry
 	if earlier && sh.store.most > 0 {
-		_, place := sh.table.lookup(hash, rec.key, rec.name)
+		_, place := sh.table.lookup(hash, rec.key(), rec.name)
 		sh.queue.add(&sh.table, uint32(sh.table.places[place])-1, expiry)
 	}
 }

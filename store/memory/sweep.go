@@ -13,7 +13,7 @@ import (
 // for the user to call, with a reading of that clock. A now that is earlier
 // than some slots were used keeps them.
 //
-// It looks at every slot and holds each lock for one page of 128 at a time, and,
+// It looks at every slot and holds each lock for 128 of them at a time, and,
 // where most of the memory of a shard is unused then, for a copy of what is left.
 // It is safe for concurrent use.
 func (s *Store) Sweep(now algorithm.Instant) (dropped int) {
@@ -24,30 +24,32 @@ func (s *Store) Sweep(now algorithm.Instant) (dropped int) {
 }
 
 func (sh *shard) sweep(now algorithm.Instant) (dropped int) {
-	for n := pageSize; n == pageSize; dropped += n {
+	for n := swept; n == swept; dropped += n {
 		n = sh.sweepIDs(now)
 	}
-	for page, more := 0, true; more; page++ {
+	for from, more := uint32(0), true; more; from += swept {
 		var n int
-		n, more = sh.sweepPage(page, now)
+		n, more = sh.sweepFrom(from, now)
 		dropped += n
 	}
 	return dropped
 }
 
-// sweepPage drops from one page, and after the last gives memory back.
-func (sh *shard) sweepPage(page int, now algorithm.Instant) (dropped int, more bool) {
+// swept is how many records, or IDs, are swept under a lock.
+const swept = 128
+
+// sweepFrom drops from a number of records, and after the last gives memory back.
+func (sh *shard) sweepFrom(from uint32, now algorithm.Instant) (dropped int, more bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if page >= len(sh.table.pages) {
+	if from >= sh.table.used {
 		if sh.table.sparse() {
 			sh.compact()
 		}
 		return 0, false
 	}
-	records := sh.table.pages[page]
-	for i := range records {
-		if r := &records[i]; r.key != "" && r.expiry <= now {
+	for number := from; number < min(from+swept, sh.table.used); number++ {
+		if r := sh.table.record(number); r.held() && r.expiry <= now {
 			sh.drop(r)
 			dropped++
 		}
@@ -55,22 +57,22 @@ func (sh *shard) sweepPage(page int, now algorithm.Instant) (dropped int, more b
 	return dropped, true
 }
 
-// sweepIDs forgets up to a page of IDs.
+// sweepIDs forgets some IDs.
 func (sh *shard) sweepIDs(now algorithm.Instant) (dropped int) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.forgetUntil(now, pageSize)
+	return sh.forgetUntil(now, swept)
 }
 
 // drop removes a record that was found by other means than its key.
 func (sh *shard) drop(r *record) {
-	sh.remove(sh.store.hash(r), r.key, r.name)
+	sh.remove(sh.store.hash(r), r.key(), r.name)
 }
 
 // hash is the hash of a record, as decide works it out from a key.
 func (s *Store) hash(r *record) uint64 {
 	n := r.name.Value()
-	return maphash.String(s.seed, r.key) ^ s.nameHash(n)
+	return maphash.String(s.seed, r.key()) ^ s.nameHash(n)
 }
 
 func (sh *shard) compact() {
