@@ -57,7 +57,7 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (o a
 // that returns one copies it through memory, twice, and each copy waits for the stores that
 // made the Outcome. A decision of a Limiter costs three quarters of what it costs by Apply.
 //
-//	BENCH='Ratio/keys=1/goroutines=1' scripts/bench
+//	go run ./bench -only 'memory/hot/serial/.*/(floor|weir)'
 //
 // It is the path of every Limiter, so it is written out where it matters: a slot that is
 // held, stepped where it lies, with one hash, one lock and one look-up, or a denial by a copy,

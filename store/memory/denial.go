@@ -19,7 +19,7 @@ import (
 // Denials of one key by two goroutines, times the floor: 0.75, and 1.3 with a lock. By one
 // goroutine both ways cost the same.
 //
-//	BENCH='Ratio/keys=1/.*/denied' scripts/bench
+//	go run ./bench -only 'memory/hot/.*/denied/(floor|weir)'
 
 // denial is a copy of the state of a slot that is held.
 type denial struct {

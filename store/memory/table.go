@@ -17,7 +17,7 @@ type name struct{ limit, kind, identity string }
 // decision is cache misses, and a key elsewhere is one more, which takes a fifth to a
 // quarter of a decision among 100,000 keys, and an object for the garbage collector.
 //
-//	BENCH='Ratio/keys=100000' scripts/bench
+//	go run ./bench -only 'memory/many/serial/.*/(floor|weir)'
 type record struct {
 	state  algorithm.State
 	expiry algorithm.Instant
