@@ -273,6 +273,15 @@ func TestThePreviewSaysWhatARuleWouldDeny(t *testing.T) {
 		!strings.Contains(body, p.subject("user=ann")) || strings.Contains(body, p.subject("user=bob")) || !strings.Contains(body, "Enforce this rule") {
 		t.Errorf("%s", body)
 	}
+	for after, want := range map[time.Duration]string{0: "in the last minute.", 10 * time.Minute: "in the last 11 minutes.", 59 * time.Minute: "in the last 60 minutes."} {
+		q := open(t, nil)
+		q.recorder.tick(start)
+		q.decide(t, "ann", 1)
+		q.recorder.tick(start.Add(after))
+		if body := get(t, q, "/rule?id=trial"); !strings.Contains(body, want) {
+			t.Errorf("%s after the start: no %q in\n%s", after, want, body)
+		}
+	}
 	if body := get(t, p, "/rule?id=user"); !strings.Contains(body, "nothing to judge by") || !strings.Contains(body, "into shadow") {
 		t.Errorf("%s", body)
 	}

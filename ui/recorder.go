@@ -49,6 +49,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	errors  map[string]int64 // by their class
 	ring    ring
+	first   int64 // the minute of the first second
 	minute  int64 // that the rules were last turned over in
 	period  int64 // that the subjects were last turned over in
 	sources map[string]source
@@ -172,6 +173,9 @@ func (r *Recorder) tick(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ring.push(now, totals)
+	if r.first == 0 {
+		r.first = minute
+	}
 	if minute != r.minute {
 		r.rules.turn(minute)
 		r.minute = minute
@@ -191,6 +195,13 @@ func (r *Recorder) next() (ticks int64, ticked <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ticks, r.ticked
+}
+
+// minutes is how many minutes of the last hour were seen, the one that is not over among them.
+func (r *Recorder) minutes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int(max(min(r.minute-r.first+1, minutes), 1)) // also where the clock went back
 }
 
 // totals are the counts since the start.

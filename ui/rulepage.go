@@ -42,7 +42,7 @@ func (h *Handler) rule(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := rulePage{
-		ID: id, Standing: c.standing.String(), Used: c.used, Minutes: max(len(c.minutesOfHour), 1), Asked: c.hour.answered(),
+		ID: id, Standing: c.standing.String(), Used: c.used, Minutes: h.recorder.minutes(), Asked: c.hour.answered(),
 		Allowed: c.hour[observed.Allowed], Denied: c.hour[observed.Denied], Error: c.hour[errorResult],
 		ShadowAsked: c.hour[observed.ShadowAllowed] + c.hour[observed.ShadowDenied], ShadowDenied: c.hour[observed.ShadowDenied],
 		ShowKeys: h.options.ShowKeys,
