@@ -1,6 +1,6 @@
 # Short names for the scripts; nothing here that a script does not do.
 .DEFAULT_GOAL := help
-.PHONY: help golden setup check test long attack coverage bench sample shots tidy
+.PHONY: help golden setup check test long attack coverage bench sample shots tidy release
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ bench: ## weir beside floors and other limiters, as ratios (15 minutes); or ARGS
 
 sample: ## Replay the sample access log
 	@go run ./cmd/weir replay --limit gcra:30/1m examples/accesslog/access.log
+
+release: ## Binaries, Debian packages, bills of materials and checksums of this commit, in bin/release
+	@scripts/release
 
 shots: ## Look at the HTML reports in Chromium, renew the pictures of the docs; or TO=folder
 	@scripts/shots $(TO)

@@ -82,7 +82,14 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer func() {
+		left := to.Close()
+		if errors.Is(left, errUnanswered) { // a load is there to find such calls: they are in the report
+			fmt.Fprintf(s.err, "weir: %s\n", report.Visible(left.Error()))
+			left = nil
+		}
+		err = errors.Join(err, left)
+	}()
 	if err := to.Probe(ctx); err != nil {
 		if refused := (*target.Refused)(nil); errors.As(err, &refused) {
 			return inputError{err}

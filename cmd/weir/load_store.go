@@ -34,7 +34,7 @@ func (c *loadCommand) openStore(ctx context.Context, options *load.Options) (tar
 	if err != nil {
 		return nil, "", err
 	}
-	limiter, err := weir.New(s, weir.Limit{Name: "load", Algorithm: a}, nil)
+	limiter, err := weir.New(s, weir.Limit{Name: "load", Algorithm: a}, &weir.Options{Timeout: *c.Timeout})
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("%s: %w", on.shown, err), below())
 	}

@@ -109,6 +109,18 @@ func TestLoadLeavesNothingOnAServer(t *testing.T) {
 	})
 }
 
+// TestLoadWaitsForASlowServer as long as --timeout says.
+func TestLoadWaitsForASlowServer(t *testing.T) {
+	s := servertest.Start(t, servertest.Redis, nil)
+	slow := servertest.NewProxy(t, s.Addr())
+	slow.DelayReplies(300 * time.Millisecond) // longer than a limiter waits by itself
+	args := []string{"redis://" + slow.Addr(), "--limit", "gcra:1000/1s", "--duration", "10ms", "--rate", "300", "--keys", "uniform:20"}
+	if r := loaded(t, exitOK, append(args, "--timeout", "1m")...); r.Requests != 3 || r.Errors != 0 || r.Latency.P50 < int64(300*time.Millisecond) {
+		t.Errorf("%+v", r)
+	}
+	wantKeys(t, s)
+}
+
 func TestLoadOnWhatIsNotThere(t *testing.T) {
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
