@@ -17,6 +17,7 @@ import (
 	"github.com/weirgo/weir/store"
 	memorystore "github.com/weirgo/weir/store/memory"
 	redisstore "github.com/weirgo/weir/store/redis"
+	"github.com/weirgo/weir/store/script"
 	valkeystore "github.com/weirgo/weir/store/valkey"
 )
 
@@ -124,9 +125,7 @@ func openServer(t *testing.T, server *servertest.Server) func(tb testing.TB, clk
 
 // serverConfig looks at the values on a server, and damages them.
 func serverConfig(server *servertest.Server) *conformance.Config {
-	name := func(s store.Store, slot store.Slot) string { // of the plain keys that are looked at
-		return fmt.Sprintf("%s{%s}:%s:%s", s.(prefixed).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
-	}
+	name := func(s store.Store, slot store.Slot) string { return script.StoredName(s.(prefixed).prefix, slot.ID()) }
 	isLog := func(slot store.Slot) bool { return slot.Algorithm.Spec().Kind == algorithm.KindSlidingLog }
 	return &conformance.Config{
 		Inspect: func(_ conformance.TB, s store.Store, slot store.Slot) (conformance.Stored, bool) {

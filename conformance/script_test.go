@@ -56,7 +56,7 @@ func onServer(tb testing.TB, server *servertest.Server, scripts ...script.Source
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return prefixed{s, "weir:"}
+		return prefixed{s, ""}
 	}
 }
 

@@ -120,7 +120,7 @@ func TestPolicyExplainShowsHowLimitsStand(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		// A state that is in debt for an hour, by the name that the enforcer gives it.
-		server.Do("SET", "weir:{org=acme}%7Borg=acme%7D:gcra/1:api", fmt.Sprint(time.Now().Add(time.Hour).UnixMicro()))
+		server.Do("SET", "w{org=acme}Gapi:%7Borg=acme%7D", fmt.Sprint(time.Now().Add(time.Hour).UnixMicro()))
 		got = start(args...)
 		if got.status != exitNo || !strings.Contains(got.out, "limit api: denies, again in ") {
 			t.Errorf("%+v", got)

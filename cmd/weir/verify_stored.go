@@ -2,18 +2,18 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
 	"github.com/weirgo/weir/internal/loglist"
 	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/script"
 )
 
 // inspect is conformance.Config.Inspect.
 func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store.Slot) (conformance.Stored, bool) {
-	name := s.nameOf(t, states, slot)
+	name := nameOf(states, slot)
 	ask := func(args ...string) any {
 		reply, err := s.ask(args...)
 		if err != nil {
@@ -47,7 +47,7 @@ func (s *serverSubject) inspect(t conformance.TB, states store.Store, slot store
 // corrupt is conformance.Config.Corrupt. What it writes expires as well.
 func (s *serverSubject) corrupt(t conformance.TB, states store.Store, slot store.Slot, text string) {
 	const life = "3600000" // ms
-	name := s.nameOf(t, states, slot)
+	name := nameOf(states, slot)
 	commands := [][]string{{"SET", name, text, "PX", life}}
 	if isList(slot) {
 		commands = [][]string{{"DEL", name}, append([]string{"RPUSH", name}, loglist.Elements(text)...), {"PEXPIRE", name, life}}
@@ -66,11 +66,7 @@ func isList(slot store.Slot) bool {
 	return f.Log
 }
 
-// nameOf is the stored name of a slot that needs no escapes, such as those that the
-// suite looks at.
-func (s *serverSubject) nameOf(t conformance.TB, states store.Store, slot store.Slot) string {
-	if strings.ContainsAny(slot.Key+slot.Limit, "{}%:") || max(len(slot.Key), len(slot.Limit)) > 200 {
-		t.Fatalf("the name of %q is not known", slot.Key)
-	}
-	return fmt.Sprintf("%s{%s}:%s:%s", states.(*scratchStore).prefix, slot.Key, slot.Algorithm.Spec().StoredKind(), slot.Limit)
+// nameOf is the stored name of a slot.
+func nameOf(states store.Store, slot store.Slot) string {
+	return script.StoredName(states.(*scratchStore).prefix, slot.ID())
 }

@@ -41,7 +41,7 @@ func TestQuotaScript(t *testing.T) {
 			return s
 		}
 		inspect := func(tb conformance.TB, _ store.Store, slot store.Slot) (conformance.Stored, bool) {
-			name := fmt.Sprintf("weir:{%s}:%s:%s", slot.Key, quota.Kind, slot.Limit)
+			name := fmt.Sprintf("w{%s}:%s:%s", slot.Key, quota.Kind, slot.Limit)
 			left, err := client.PTTL(t.Context(), name).Result()
 			if err != nil {
 				tb.Fatal(err)

@@ -222,7 +222,7 @@ func (r *recording) check(t *testing.T) {
 // count is what a server has counted for a key.
 func (r *recording) count(t *testing.T, s *servertest.Server, key string, first ...[]string) int64 {
 	t.Helper()
-	replies := s.DoAll(append(first, []string{"GET", "weir:{" + key + "}:gcra/1:limit"})...)
+	replies := s.DoAll(append(first, []string{"GET", "w{" + key + "}Glimit"})...)
 	text, _ := replies[len(replies)-1].(string)
 	if text == "" {
 		return 0
@@ -305,7 +305,7 @@ func TestCallsStayInOrderThroughAFailOverAndAMoveInACluster(t *testing.T) {
 			if from == to {
 				to = c.Nodes()[2]
 			}
-			c.Migrate(c.Slot("weir:{"+moves+"}:"), to, nil)
+			c.Migrate(c.Slot("w{"+moves+"}"), to, nil)
 			primary.Kill()
 			replica.AwaitReceived()
 			left := r.count(t, replica, fails, []string{"READONLY"})

@@ -21,7 +21,7 @@ var needed = strings.Fields("evalsha evalsha_ro eval eval_ro time get set del ll
 // app is a user who may do so much and nothing else, with the keys of the default
 // prefix.
 func app(except string) string {
-	rules := "app on >secret resetkeys ~weir:* -@all"
+	rules := "app on >secret resetkeys ~w{* -@all"
 	for _, command := range needed {
 		if command != except {
 			rules += " +" + command

@@ -52,20 +52,26 @@ func newKeys(n int, medium int64) []key {
 		case 3:
 			k.Limit, k.capacity = f.Name+"-small", small
 		}
-		identity := ""
+		period := ""
 		if f.Option != "" {
 			k.Spec = fmt.Sprintf("%s:1/1h,%s=%d", f.Name, f.Option, k.capacity)
 		} else if f.Calendar {
 			k.Spec = fmt.Sprintf("%s:%d/year", f.Name, k.capacity)
-			identity = "@year"
+			period = "year:"
 		} else {
 			k.Spec = fmt.Sprintf("%s:%d/%s", f.Name, k.capacity, window)
-			identity = "@" + window
+			period = window + ":"
 		}
-		k.stored = fmt.Sprintf("weir:{%s}:%s%s:%s", k.Name, f.Kind, identity, k.Limit)
+		k.stored = fmt.Sprintf("w{%s}%c%s%s", k.Name, letters[f.Kind], period, k.Limit)
 		keys[i] = k
 	}
 	return keys
+}
+
+// letters stand for kinds in stored names; written down again, as all of the ledger.
+var letters = map[string]byte{
+	"gcra/1": 'G', "token-bucket/1": 'T', "leaky-bucket/1": 'L', "fixed-window/1": 'F', "sliding-counter/1": 'C', "sliding-log/1": 'S',
+	"calendar-window/1": 'W',
 }
 
 // count returns the units that a stored state has charged since start, in µs. It reads
@@ -180,7 +186,7 @@ func (l *ledger) readReplica(s *servertest.Server) []int64 {
 
 // questions are the commands whose replies counts reads.
 func (l *ledger) questions(asked []int) [][]string {
-	commands := [][]string{{"KEYS", "weir:*"}}
+	commands := [][]string{{"KEYS", "w{*"}}
 	for _, i := range asked {
 		k := &l.keys[i]
 		get := []string{"GET", k.stored}

@@ -68,7 +68,7 @@ func TestLedgerRefusesWhatItDoesNotKnow(t *testing.T) {
 		}
 		for name, change := range map[string][]string{
 			"a state without a life time": {"SET", keys[0].stored, "1790000000000000"},
-			"another name of a state":     {"SET", "weir:{attack0}:gcra/1:other", "1790000000000000", "PX", "10000"},
+			"another name of a state":     {"SET", "w{attack0}Gother", "1790000000000000", "PX", "10000"},
 			"a state that is no state":    {"SET", keys[0].stored, "text", "PX", "10000"},
 		} {
 			s.Do(change...)

@@ -54,8 +54,8 @@ func documentIsWrittenAndRead(t *testing.T, lib *Library) {
 		if err != nil || at != 5 {
 			t.Errorf("revision %d, %v", at, err)
 		}
-		for _, damage := range [][]string{{"SET", "weir:document:policy", "no revision"}, {"SET", "weir:document:policy", "0\nx"}, {"LPUSH", "weir:document:policy", "x"}} {
-			server.Do("DEL", "weir:document:policy")
+		for _, damage := range [][]string{{"SET", "wdocument:policy", "no revision"}, {"SET", "wdocument:policy", "0\nx"}, {"LPUSH", "wdocument:policy", "x"}} {
+			server.Do("DEL", "wdocument:policy")
 			server.Do(damage...)
 			if _, _, err := d.Read(ctx); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%q is read: %v", damage, err)

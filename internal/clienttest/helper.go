@@ -33,7 +33,7 @@ func Eval(lua string, keys ...string) *script.Command {
 // Decision makes a command like that of a decision, whose script the server knows.
 func Decision(s *servertest.Server) *script.Command {
 	sha, _ := s.Do("SCRIPT", "LOAD", "return '1700000000000000 1700000000000000'").(string)
-	args := []string{"EVALSHA", sha, "1", "weir:{user:1}:gcra/1:", "", "0", "1", "0", "100", "60000000", "20", "0"}
+	args := []string{"EVALSHA", sha, "1", "w{user:1}G", "", "0", "1", "0", "100", "60000000", "20", "0"}
 	return &script.Command{Args: args, Key: 3}
 }
 

@@ -77,9 +77,9 @@ func TestArgsWinOverDefaults(t *testing.T) {
 }
 
 func TestUsersHaveTheirRules(t *testing.T) {
-	cfg := &Config{Users: []string{"app on >secret ~weir:* +get +ping", "default off"}}
+	cfg := &Config{Users: []string{"app on >secret ~w{* +get +ping", "default off"}}
 	Each(t, cfg, func(t *testing.T, s *Server) {
-		s.Do("SET", "weir:k", "v") // not the default user
+		s.Do("SET", "w{k}", "v") // not the default user
 		if _, err := ask(t, "tcp", s.Addr(), "PING"); err == nil {
 			t.Error("the default user is on")
 		}
@@ -87,10 +87,10 @@ func TestUsersHaveTheirRules(t *testing.T) {
 		if _, err := c.do("AUTH", "app", "secret"); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.do("GET", "weir:k"); got != "v" || err != nil {
+		if got, err := c.do("GET", "w{k}"); got != "v" || err != nil {
 			t.Errorf("GET of an allowed key: %v, %v", got, err)
 		}
-		for _, command := range [][]string{{"GET", "other"}, {"SET", "weir:k", "w"}} {
+		for _, command := range [][]string{{"GET", "other"}, {"SET", "w{k}", "w"}} {
 			if _, err := c.do(command...); err == nil || !strings.HasPrefix(err.Error(), "NOPERM") {
 				t.Errorf("%v: %v", command, err)
 			}

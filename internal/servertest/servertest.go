@@ -36,7 +36,7 @@ type Config struct {
 	// They come last, so they win over what this package sets.
 	Args []string
 
-	// Users are ACL rules, one user each: "app on >secret ~weir:* +evalsha".
+	// Users are ACL rules, one user each: "app on >secret ~w{* +evalsha".
 	// The methods of Server have a user of their own, servertest, so that a rule
 	// may also limit or switch off the default user.
 	Users []string

@@ -80,7 +80,7 @@ type Store struct {
 	// SentinelUser and SentinelPasswordFile log in at Sentinels.
 	SentinelUser         string `yaml:"sentinel_user"`
 	SentinelPasswordFile string `yaml:"sentinel_password_file" kind:"path"`
-	// Prefix begins the names of all keys. "" is "weir:".
+	// Prefix begins the names of all keys. "" is "w".
 	Prefix string `yaml:"prefix"`
 	// Timeout bounds a call to the store. 0 is 100 ms.
 	Timeout time.Duration `yaml:"timeout"`
@@ -281,7 +281,7 @@ func defaults() *Config {
 	return &Config{
 		Version:  FormatVersion,
 		Listen:   Listen{GRPC: "127.0.0.1:8081", HTTP: "127.0.0.1:8080", Admin: "127.0.0.1:6070"},
-		Store:    Store{URL: storeurl.Memory, Prefix: "weir:", MaxKeys: 1_000_000},
+		Store:    Store{URL: storeurl.Memory, Prefix: "w", MaxKeys: 1_000_000},
 		Local:    Local{Share: 1, MaxKeys: 100_000},
 		Shutdown: Shutdown{Drain: 5 * time.Second, Timeout: 30 * time.Second},
 	}

@@ -81,7 +81,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !c.URL().InMemory() || c.Listen.HTTP != "127.0.0.1:8080" || c.Listen.GRPC != "127.0.0.1:8081" || c.Listen.Admin != "127.0.0.1:6070" ||
-		c.Shutdown.Drain != 5*time.Second || c.Shutdown.Timeout != 30*time.Second || c.Store.Prefix != "weir:" {
+		c.Shutdown.Drain != 5*time.Second || c.Shutdown.Timeout != 30*time.Second || c.Store.Prefix != "w" {
 		t.Errorf("%+v", c)
 	}
 }

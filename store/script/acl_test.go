@@ -21,7 +21,7 @@ import (
 const leastCommands = "+evalsha +evalsha_ro +eval +eval_ro +time +get +set +del +llen +lrange +lindex +lset +rpush +ltrim +pexpire"
 
 // leastUser is the rule of a user with the prefix of the default.
-const leastUser = "app on >secret ~weir:* " + leastCommands
+const leastUser = "app on >secret ~w{* " + leastCommands
 
 // workload does all that a store can do, so that every command is sent in every way.
 // It returns an error for each call that fails.
@@ -185,7 +185,7 @@ func TestDocsShowTheLeastUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), "'~weir:*' "+leastCommands+"\n") {
-		t.Errorf("%s does not have '~weir:*' %s", guide, leastCommands)
+	if !strings.Contains(string(text), "'~w{*' "+leastCommands+"\n") {
+		t.Errorf("%s does not have '~w{*' %s", guide, leastCommands)
 	}
 }

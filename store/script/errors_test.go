@@ -204,13 +204,13 @@ func TestEndedContextSendsNothing(t *testing.T) {
 // The whole of it is in ServerError.Message alone.
 func TestErrorsHoldNoKey(t *testing.T) {
 	for message, want := range map[string]string{
-		"ERR unknown command 'EVALSHA', with args beginning with: '992e' '1' 'weir:{ann@example.com}:gcra/1:login' ": "ERR unknown command 'EVALSHA'",
-		"ERR unknown command `EVALSHA` 'weir:{ann smith}:gcra/1:login'":                                              "ERR unknown command `EVALSHA`",
-		"ERR unknown command EVALSHA weir:{ann":                                                                      "ERR unknown command EVALSHA",
-		"{ann}":                                                                                                      "",
-		"READONLY You can't write against a read only replica.":                                                      "READONLY You can't write against a read only replica.",
-		"MOVED 1234 127.0.0.1:6379":                                                                                  "MOVED 1234 127.0.0.1:6379",
-		"ERR " + strings.Repeat("ä", 200):                                                                            "ERR " + strings.Repeat("ä", 78) + "…",
+		"ERR unknown command 'EVALSHA', with args beginning with: '992e' '1' 'w{ann@example.com}Glogin' ": "ERR unknown command 'EVALSHA'",
+		"ERR unknown command `EVALSHA` 'w{ann smith}Glogin'":                                              "ERR unknown command `EVALSHA`",
+		"ERR unknown command EVALSHA w{ann":                                                               "ERR unknown command EVALSHA",
+		"{ann}":                                                                                           "",
+		"READONLY You can't write against a read only replica.":                                           "READONLY You can't write against a read only replica.",
+		"MOVED 1234 127.0.0.1:6379":                                                                       "MOVED 1234 127.0.0.1:6379",
+		"ERR " + strings.Repeat("ä", 200):                                                                 "ERR " + strings.Repeat("ä", 78) + "…",
 	} {
 		if got := (&ServerError{Message: message}).Error(); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)

@@ -40,7 +40,7 @@ func groupsOf(args []string) (groups [][]string) {
 	count, _ := strconv.Atoi(args[2])
 	var keys []string
 	for _, name := range args[3 : 3+count] {
-		key, _, _ := strings.Cut(strings.TrimPrefix(name, "weir:{"), "}")
+		key, _, _ := strings.Cut(strings.TrimPrefix(name, "w{"), "}")
 		keys = append(keys, key)
 	}
 	if args[1] == readProgram.sha || args[1] == swapProgram.sha {

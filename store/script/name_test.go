@@ -61,15 +61,16 @@ func clusterSlot(key string) int {
 // drawBytes draws parts of names that look like what is added to them.
 func drawBytes(t *rapid.T, name string, least int) string {
 	pieces := rapid.SliceOfN(rapid.SampledFrom([]string{
-		"a", "b", "{", "}", "{}", "{a}", "%", "%#", "%25", "%7B", "%7D", "%3A", ":", "::", " ", "\x00", "\xff", "\xc3\x28", "é", "gcra/1", ":gcra/1:",
-		"weir:", "5", "\n", "\r\n", "*", strings.Repeat("x", 199), strings.Repeat("{", 67), hex.EncodeToString(make([]byte, 32)), "/", ".", "-",
+		"a", "b", "{", "}", "{}", "{a}", "%", "%#", "%25", "%7B", "%7D", "%3A", ":", "::", " ", "\x00", "\xff", "\xc3\x28", "é", "gcra/1", ":gcra/1:", "G", "F", "F1m:", "1m", "1m:", "s", "@", "I", "fixed-window/1",
+		"w", "weir:", "5", "\n", "\r\n", "*", strings.Repeat("x", 199), strings.Repeat("{", 67), hex.EncodeToString(make([]byte, 32)), "/", ".", "-",
 	}), least, 5).Draw(t, name)
 	return strings.Join(pieces, "")
 }
 
 // TestNamesOfTwoSlotsDiffer (T9): whatever key, kind and limit consist of.
 func TestNamesOfTwoSlotsDiffer(t *testing.T) {
-	kinds := []string{"gcra/1", "a", "5", "-", "./1", "a/1", strings.Repeat("k", 64)}
+	kinds := []string{"gcra/1", "token-bucket/1", "gcra/1@x", "fixed-window/1@1m", "fixed-window/1@1ms", "fixed-window/1@1", "fixed-window/1", "sliding-log/1@1m", "calendar-window/1@day.UTC",
+		"ID/1", "a", "a@b", "5", "-", "./1", "a/1", "1m", strings.Repeat("k", 64)}
 	rapid.Check(t, func(t *rapid.T) {
 		type slot struct{ key, kind, limit string }
 		draw := func(name string) slot {
@@ -84,13 +85,76 @@ func TestNamesOfTwoSlotsDiffer(t *testing.T) {
 		case 2: // the name of one is part of the other
 			b.key = nameOf("", a.key, a.kind, a.limit)
 		case 3:
-			b.key = nameOf("weir:", a.key, a.kind, "")
+			b.key = nameOf("w", a.key, a.kind, "")
 			b.limit = strings.TrimPrefix(b.key, a.key)
 		}
-		if same := nameOf("weir:", a.key, a.kind, a.limit) == nameOf("weir:", b.key, b.kind, b.limit); same != (a == b) {
-			t.Fatalf("%q and %q: one name %q", a, b, nameOf("weir:", a.key, a.kind, a.limit))
+		if same := nameOf("w", a.key, a.kind, a.limit) == nameOf("w", b.key, b.kind, b.limit); same != (a == b) {
+			t.Fatalf("%q and %q: one name %q", a, b, nameOf("w", a.key, a.kind, a.limit))
 		}
 	})
+}
+
+// TestNamesCanBeReadBack: a reader that knows nothing but docs/reference/state.md finds
+// all of a slot in its name, so that no two slots share one.
+func TestNamesCanBeReadBack(t *testing.T) {
+	unescape := strings.NewReplacer("%7B", "{", "%7D", "}", "%25", "%", "%3A", ":").Replace
+	read := func(name string) (slot store.SlotID) {
+		_, name, _ = strings.Cut(name, "{")
+		tag, name, _ := strings.Cut(name, "}")
+		kinds := map[byte]string{
+			'G': "gcra/1", 'T': "token-bucket/1", 'L': "leaky-bucket/1", 'F': "fixed-window/1", 'C': "sliding-counter/1", 'S': "sliding-log/1", 'W': "calendar-window/1", 'I': "ID/1",
+		}
+		switch letter := name[0]; letter {
+		case ':':
+			slot.Kind, name, _ = strings.Cut(name[1:], ":")
+			slot.Kind, slot.Identity, _ = strings.Cut(slot.Kind, "@")
+		case 'F', 'C', 'S', 'W':
+			slot.Kind = kinds[letter]
+			slot.Identity, name, _ = strings.Cut(name[1:], ":")
+		default:
+			slot.Kind, name = kinds[letter], name[1:]
+		}
+		limit, rest, braced := strings.Cut(name, ":")
+		slot.Limit, slot.Key = unescape(limit), unescape(tag)
+		if braced {
+			slot.Key = unescape(rest)
+		}
+		return slot
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		slot := store.SlotID{
+			Key: drawBytes(t, "key", 1), Limit: drawBytes(t, "limit", 0),
+			Kind:     rapid.SampledFrom([]string{"gcra/1", "token-bucket/1", "leaky-bucket/1", "fixed-window/1", "sliding-counter/1", "sliding-log/1", "calendar-window/1", "ID/1", "a", "1/1"}).Draw(t, "kind"),
+			Identity: rapid.SampledFrom([]string{"", "1m", "1ms", "250us", "month.15.Europe/Berlin", "x"}).Draw(t, "identity"),
+		}
+		if max(len(slot.Key), len(slot.Limit)) > longest {
+			t.Skip("a digest, which cannot be read back")
+		}
+		if got := read(StoredName("", slot)); got != slot {
+			t.Fatalf("%q: %+v of %+v", StoredName("", slot), got, slot)
+		}
+	})
+}
+
+// TestLettersAreForEver: a letter whose layout is gone is not given to another one, since
+// states of the old one may lie on a server.
+func TestLettersAreForEver(t *testing.T) {
+	want := map[string]letter{
+		"gcra/1": {'G', false}, "token-bucket/1": {'T', false}, "leaky-bucket/1": {'L', false},
+		"fixed-window/1": {'F', true}, "sliding-counter/1": {'C', true}, "sliding-log/1": {'S', true}, "calendar-window/1": {'W', true}, "ID/1": {'I', false},
+	}
+	used := map[byte]bool{}
+	for kind, l := range letters {
+		if known, found := want[kind]; found && known != l || used[l.letter] || l.letter < 'A' || l.letter > 'Z' {
+			t.Errorf("%s has %q", kind, l.letter)
+		}
+		used[l.letter] = true
+	}
+	for kind := range want {
+		if _, found := letters[kind]; !found {
+			t.Errorf("%s has lost its letter", kind)
+		}
+	}
 }
 
 // TestNameIsBoundedAndReadable: what a name is made of, at the lengths where it changes.
@@ -101,32 +165,32 @@ func TestNameIsBoundedAndReadable(t *testing.T) {
 	}
 	long := strings.Repeat("k", 201)
 	for want, slot := range map[string][2]string{
-		"weir:{user:1}:gcra/1:":                                                {"user:1", ""},
-		"weir:{user:1}:gcra/1:per minute":                                      {"user:1", "per minute"},
-		"weir:{org}user@%7Borg%7D:gcra/1:":                                     {"user@{org}", ""},
-		"weir:{a}%7Ba%7D%7Bb%7D:gcra/1:":                                       {"{a}{b}", ""},
-		"weir:{%7B%7Da}:gcra/1:":                                               {"{}a", ""},
-		"weir:{%7B}:gcra/1:":                                                   {"{", ""},
-		"weir:{%7D%7B}:gcra/1:":                                                {"}{", ""},
-		"weir:{a%7B}:gcra/1:":                                                  {"a{", ""},
-		"weir:{%7Ba}%7B%7Ba%7D%7D:gcra/1:":                                     {"{{a}}", ""},
-		"weir:{100%25}:gcra/1:a%3Ab%25":                                        {"100%", "a:b%"},
-		"weir:{" + long[1:] + "}:gcra/1:":                                      {long[1:], ""},
-		"weir:{" + digest(long) + "}:gcra/1:":                                  {long, ""},
-		"weir:{a}:gcra/1:" + long[1:]:                                          {"a", long[1:]},
-		"weir:{a}:gcra/1:" + digest(long):                                      {"a", long},
-		"weir:{t}" + digest("{t}"+long) + ":gcra/1:":                           {"{t}" + long, ""},
-		"weir:{" + digest(long) + "}" + digest("{"+long+"}") + ":gcra/1:":      {"{" + long + "}", ""},
-		"weir:{%25#" + digest("a")[2:] + "}:gcra/1:%25#" + digest("b")[2:]:     {digest("a"), digest("b")},
-		"weir:{" + strings.Repeat("%7B", 200) + "}:gcra/1:":                    {strings.Repeat("{", 200), ""},
-		"weir:{" + digest(strings.Repeat("{", 201)) + "}:gcra/1:":              {strings.Repeat("{", 201), ""},
-		"weir:{\x00\xff}:gcra/1:\x00":                                          {"\x00\xff", "\x00"},
-		"weir:{t}%7Bt%7D:gcra/1:" + strings.Repeat("%3A", 200):                 {"{t}", strings.Repeat(":", 200)},
-		"weir:{%7B%7B}:gcra/1:":                                                {"{{", ""},
-		"weir:{" + strings.Repeat("é", 100) + "}:gcra/1:":                      {strings.Repeat("é", 100), ""},
-		"weir:{" + digest(strings.Repeat("é", 101)) + "}:gcra/1:" + "a%7B%7Db": {strings.Repeat("é", 101), "a{}b"},
+		"w{user:1}G":                  {"user:1", ""},
+		"w{user:1}Gper minute":        {"user:1", "per minute"},
+		"w{org}G:user@%7Borg%7D":      {"user@{org}", ""},
+		"w{a}G:%7Ba%7D%7Bb%7D":        {"{a}{b}", ""},
+		"w{%7B%7Da}G":                 {"{}a", ""},
+		"w{%7B}G":                     {"{", ""},
+		"w{%7D%7B}G":                  {"}{", ""},
+		"w{a%7B}G":                    {"a{", ""},
+		"w{%7Ba}G:%7B%7Ba%7D%7D":      {"{{a}}", ""},
+		"w{100%25}Ga%3Ab%25":          {"100%", "a:b%"},
+		"w{" + long[1:] + "}G":        {long[1:], ""},
+		"w{" + digest(long) + "}G":    {long, ""},
+		"w{a}G" + long[1:]:            {"a", long[1:]},
+		"w{a}G" + digest(long):        {"a", long},
+		"w{t}G:" + digest("{t}"+long): {"{t}" + long, ""},
+		"w{" + digest(long) + "}G:" + digest("{"+long+"}"):      {"{" + long + "}", ""},
+		"w{%25#" + digest("a")[2:] + "}G%25#" + digest("b")[2:]: {digest("a"), digest("b")},
+		"w{" + strings.Repeat("%7B", 200) + "}G":                {strings.Repeat("{", 200), ""},
+		"w{" + digest(strings.Repeat("{", 201)) + "}G":          {strings.Repeat("{", 201), ""},
+		"w{\x00\xff}G\x00": {"\x00\xff", "\x00"},
+		"w{t}G" + strings.Repeat("%3A", 200) + ":%7Bt%7D": {"{t}", strings.Repeat(":", 200)},
+		"w{%7B%7B}G":                           {"{{", ""},
+		"w{" + strings.Repeat("é", 100) + "}G": {strings.Repeat("é", 100), ""},
+		"w{" + digest(strings.Repeat("é", 101)) + "}G" + "a%7B%7Db": {strings.Repeat("é", 101), "a{}b"},
 	} {
-		if got := nameOf("weir:", slot[0], "gcra/1", slot[1]); got != want {
+		if got := nameOf("w", slot[0], "gcra/1", slot[1]); got != want {
 			t.Errorf("%.40q, %.40q: %q, want %q", slot[0], slot[1], got, want)
 		}
 	}
@@ -172,7 +236,7 @@ func TestClustersAgreeWithTheTag(t *testing.T) {
 		w := dialWire(t, server)
 		rapid.Check(t, func(t *rapid.T) {
 			key := drawBytes(t, "key", 1)
-			for _, text := range []string{key, nameOf("weir:", key, "gcra/1", drawBytes(t, "limit", 0))} {
+			for _, text := range []string{key, nameOf("w", key, "gcra/1", drawBytes(t, "limit", 0))} {
 				reply, err := w.Do(t.Context(), &Command{Args: []string{"CLUSTER", "KEYSLOT", text}})
 				if want := fmt.Sprint(clusterSlot(text)); err != nil || reply != want {
 					t.Fatalf("%q lies in slot %s (%v), want %s", text, reply, err, want)
@@ -194,7 +258,7 @@ func TestPrefixMustKeepTheTag(t *testing.T) {
 		s := open(t, unused, &Options{Prefix: prefix})
 		want := prefix
 		if want == "" {
-			want = "weir:"
+			want = "w"
 		}
 		if got := s.name(&store.Slot{Key: "k", Algorithm: kindOnly("a")}); got != want+"{k}:a:" {
 			t.Errorf("%.20q: %.40q", prefix, got)

@@ -80,7 +80,7 @@ func TestHalfRightsMakeAStepWithAnIDWholeOrNotAtAll(t *testing.T) {
 // or the other way round.
 func TestUserWithoutTheKeyOfTheIDChargesNothing(t *testing.T) {
 	eachServer(t, &servertest.Config{Users: []string{leastUser}}, func(t *testing.T, server *servertest.Server) {
-		for i, keys := range []string{"resetkeys %R~weir:* ~weir:*:ID/1:*", "resetkeys %R~weir:* ~weir:*fixed-window* ~weir:*gcra* ~weir:*sliding-log*"} {
+		for i, keys := range []string{"resetkeys %R~w{* ~w{*}I*", "resetkeys %R~w{* ~w{*}F* ~w{*}G* ~w{*}S*"} {
 			server.Do(append([]string{"ACL", "SETUSER", "app"}, strings.Fields(keys)...)...)
 			r := newRights(t, server, keys)
 			for n, a := range []algorithm.Algorithm{windowOf10, everything, logOf10} {

@@ -12,7 +12,7 @@ import (
 // Options are the optional settings of a Store; nil means all defaults.
 type Options struct {
 	// Prefix begins the stored name of every key, so that several uses of one
-	// server stay apart and an ACL can name them. "" is "weir:". At most 200
+	// server stay apart and an ACL can name them. "" is "w". At most 200
 	// bytes, without braces: those decide where a cluster puts a key.
 	Prefix string
 
@@ -65,7 +65,7 @@ type Options struct {
 }
 
 const (
-	defaultPrefix   = "weir:"
+	defaultPrefix   = "w"
 	maxPrefix       = 200
 	defaultShare    = 128
 	maxShare        = 1000

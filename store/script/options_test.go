@@ -67,7 +67,7 @@ func TestOptionsOfZeroAreTheDefaults(t *testing.T) {
 	for _, opts := range []*Options{nil, {}} {
 		s := open(t, unused, opts)
 		got := [5]any{s.opts.Prefix, s.opts.Share, s.opts.InFlight, s.opts.Timeout, s.opts.Clock}
-		if want := [5]any{"weir:", 128, 2, 3 * time.Second, nil}; got != want {
+		if want := [5]any{"w", 128, 2, 3 * time.Second, nil}; got != want {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

@@ -38,7 +38,7 @@ func TestRunSendsAProgramForOneKey(t *testing.T) {
 		run      string
 		load     string
 	}{
-		{nil, false, "1 weir:{user:42}:inflight/1:api  0 a b", "EVALSHA", "EVAL"},
+		{nil, false, "1 w{user:42}:inflight/1:api  0 a b", "EVALSHA", "EVAL"},
 		{&Options{Clock: standing{}, Prefix: "x:"}, true, "1 x:{user:42}:inflight/1:api 1790000000123457 3600000 a b", "EVALSHA_RO", "EVAL_RO"},
 	} {
 		client := &scripted{answers: []error{&ServerError{Message: "NOSCRIPT no"}, nil}}

@@ -184,10 +184,7 @@ func (s *Store) deletions(slots []store.Slot) (all [][]string) {
 func (s *Store) name(slot *store.Slot) string { return s.nameOf(slot.ID()) }
 
 // nameOf is name where the ID is known.
-func (s *Store) nameOf(id store.SlotID) string {
-	var room [256]byte
-	return string(appendName(room[:0], s.opts.Prefix, id))
-}
+func (s *Store) nameOf(id store.SlotID) string { return StoredName(s.opts.Prefix, id) }
 
 // eval runs a script: c has room for two words, the count of keys, the keys and the
 // arguments. Where the server does not know the script, nothing was run, and the

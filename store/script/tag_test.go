@@ -66,7 +66,7 @@ func wantNothingLeft(t *testing.T, s *Store) {
 // those that follow their like.
 func tagsOf(args []string) (tags []string) {
 	for _, word := range args {
-		if strings.HasPrefix(word, "weir:{") {
+		if strings.HasPrefix(word, "w{") {
 			tags = append(tags, clusterTag(word))
 		}
 	}

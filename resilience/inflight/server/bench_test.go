@@ -28,7 +28,7 @@ func BenchmarkServer(b *testing.B) {
 						b.Fatal(got, err)
 					}
 				}
-				bytes := server.Do("MEMORY", "USAGE", "weir:{user:42}:inflight/1:api", "SAMPLES", "0").(int64)
+				bytes := server.Do("MEMORY", "USAGE", "w{user:42}:inflight/1:api", "SAMPLES", "0").(int64)
 				b.ReportMetric(float64(bytes)/float64(holders), "bytes/holder")
 			})
 		}

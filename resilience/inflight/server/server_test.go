@@ -91,7 +91,7 @@ func TestStoredAsASetThatVanishes(t *testing.T) {
 	each(t, nil, func(t *testing.T, server *servertest.Server, open library) {
 		s := holdersOf(open(t, server.Addr(), "", nil))
 		a := acquire(t, s, holder("a"), 3)
-		const name = "weir:{user:42}:inflight/1:api"
+		const name = "w{user:42}:inflight/1:api"
 		if keys := server.Do("KEYS", "*"); fmt.Sprint(keys) != "["+name+"]" {
 			t.Errorf("stored under %v", keys)
 		}
@@ -135,7 +135,7 @@ func TestReleaseKeepsWhatHasNoTimeToLive(t *testing.T) {
 	s := holdersOf(goRedis(t, server.Addr(), "", nil))
 	acquire(t, s, holder("a"), 2)
 	acquire(t, s, holder("b"), 2)
-	const name = "weir:{user:42}:inflight/1:api"
+	const name = "w{user:42}:inflight/1:api"
 	server.Do("PERSIST", name)
 	if got, err := s.Release(background, holder("a")); err != nil || !got.Held {
 		t.Fatal(got, err)
@@ -176,7 +176,7 @@ func TestOneRoundTripOnceTheServerKnowsTheScript(t *testing.T) {
 }
 
 func TestWhatTheServerRefusesChangesNothing(t *testing.T) {
-	const name = "weir:{user:42}:inflight/1:api"
+	const name = "w{user:42}:inflight/1:api"
 	t.Run("no memory", func(t *testing.T) {
 		each(t, nil, func(t *testing.T, server *servertest.Server, open library) {
 			s := holdersOf(open(t, server.Addr(), "", nil))
@@ -231,7 +231,7 @@ func TestWhatTheServerRefusesChangesNothing(t *testing.T) {
 		})
 	})
 	t.Run("all that a user needs", func(t *testing.T) {
-		const needed = "app on >secret ~weir:* +evalsha +evalsha_ro +eval +eval_ro +time +zadd +zrem +zscore +zcard +zrangebyscore +pexpire +pttl"
+		const needed = "app on >secret ~w{* +evalsha +evalsha_ro +eval +eval_ro +time +zadd +zrem +zscore +zcard +zrangebyscore +pexpire +pttl"
 		servertest.Each(t, &servertest.Config{Users: []string{needed}}, func(t *testing.T, server *servertest.Server) {
 			s := holdersOf(goRedis(t, server.Addr(), "app", nil))
 			long := holder("b")
@@ -275,7 +275,7 @@ func TestWhatTheServerRefusesChangesNothing(t *testing.T) {
 }
 
 func TestWhatIsNoSetOfHoldersIsLeftAsItIs(t *testing.T) {
-	const name = "weir:{user:42}:inflight/1:api"
+	const name = "w{user:42}:inflight/1:api"
 	each(t, nil, func(t *testing.T, server *servertest.Server, open library) {
 		s := holdersOf(open(t, server.Addr(), "", nil))
 		for _, damage := range [][]string{
@@ -306,7 +306,7 @@ func TestSlotHasAtMostMaxHolders(t *testing.T) {
 		s := holdersOf(goRedis(t, server.Addr(), "", &script.Options{Clock: clock}))
 		first := acquire(t, s, holder("first"), inflight.MaxUnits)
 		server.Do("EVAL", "for i = 2, ARGV[1] do redis.call('ZADD', KEYS[1], ARGV[2], '1:x' .. i) end redis.call('ZADD', KEYS[1], -ARGV[1], '')",
-			"1", "weir:{user:42}:inflight/1:api", fmt.Sprint(inflight.MaxHolders), fmt.Sprint(int64(first.At)+1_000_000))
+			"1", "w{user:42}:inflight/1:api", fmt.Sprint(inflight.MaxHolders), fmt.Sprint(int64(first.At)+1_000_000))
 		if _, err := s.Acquire(background, holder("x"), inflight.MaxUnits); !errors.Is(err, store.ErrFull) {
 			t.Error(err)
 		}
