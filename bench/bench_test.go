@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/xml"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -78,6 +81,46 @@ func TestGoalsAreJudgedAsTheyAreShown(t *testing.T) {
 		if text := r.markdown(); !strings.Contains(text, c.want) || len(r.missed()) != c.missed {
 			t.Errorf("%s %v: missed %q, in\n%s", c.name, c.values, r.missed(), text)
 		}
+	}
+}
+
+// TestDocsAreWrittenBetweenTheirMarks: and nothing else of the file changes.
+func TestDocsAreWrittenBetweenTheirMarks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(file, []byte("# Page\n<!-- bench -->\nold\n<!-- /bench -->\nrest\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := replaceBetween(file, "new\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := os.ReadFile(file); string(got) != "# Page\n<!-- bench -->\nnew\n<!-- /bench -->\nrest\n" {
+		t.Errorf("%q", got)
+	}
+	if err := os.WriteFile(file, []byte("<!-- bench -->\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceBetween(file, "new"); err == nil {
+		t.Error("a file with one mark is written")
+	}
+}
+
+// TestPlotsHaveTheirCurves: each plot of which there are values is a file with a line for
+// each of its curves, and the others are left out.
+func TestPlotsHaveTheirCurves(t *testing.T) {
+	r := &run{scale: instant, values: book{"growth/keys/floor/10": {40}, "growth/keys/floor/20": {50}, "growth/keys/weir-gcra/10": {90}, "growth/keys/weir-gcra/20": {1500}}}
+	folder := t.TempDir()
+	if err := r.draw(folder); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) != 1 || files[0].Name() != "growth-keys.svg" {
+		t.Fatalf("%v, %v", files, err)
+	}
+	text, _ := os.ReadFile(filepath.Join(folder, "growth-keys.svg"))
+	if err := xml.Unmarshal(text, new(struct{})); err != nil || strings.Count(string(text), `fill="none"`) != 2 || !strings.Contains(string(text), ">10k ns<") {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }
 

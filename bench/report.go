@@ -100,7 +100,7 @@ func (b book) onServers(name string, digits int) string {
 
 func (r *run) tables() []*table {
 	return []*table{r.goalTable(), r.memoryTable(), r.heapTable(), r.serverTable(), r.callerTable(),
-		r.processorTable(), r.bytesTable(), r.insideTable()}
+		r.processorTable(), r.bytesTable(), r.insideTable(), r.growthTable()}
 }
 
 func (r *run) memoryTable() *table {

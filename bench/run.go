@@ -22,12 +22,24 @@ type scale struct {
 	block    time.Duration // through a server
 	calls    int           // in a block inside a server
 	copies   int           // of a key whose bytes in a server are measured
+	growth   bool
+	sizes    sizes
 }
+
+// sizes are the points of the plots of growth.
+type sizes struct{ memoryKeys, serverKeys, ops, entries, callers []int }
 
 var (
 	whole = scale{
 		rounds: 9, memory: 5, blocks: 25, asks: 4096, keys: 100_000, heapKeys: 1_000_000,
-		block: 150 * time.Millisecond, calls: 1000, copies: 12_500,
+		block: 150 * time.Millisecond, calls: 1000, copies: 12_500, growth: true,
+		sizes: sizes{
+			memoryKeys: []int{1_000, 10_000, 100_000, 1_000_000, 10_000_000},
+			serverKeys: []int{1_000, 10_000, 100_000, 1_000_000},
+			ops:        []int{1, 2, 4, 8, 16},
+			entries:    []int{10, 100, 1_000, 10_000, 100_000},
+			callers:    []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
+		},
 	}
 	brief = scale{
 		rounds: 5, memory: 2, blocks: 15, asks: 4096, keys: 100_000, heapKeys: 200_000,
@@ -36,7 +48,8 @@ var (
 	// instant is for tests: everything once, and nothing that is worth reading.
 	instant = scale{
 		rounds: 1, memory: 1, blocks: 1, asks: 64, keys: 100, heapKeys: 1000,
-		block: time.Millisecond, calls: 3, copies: 100,
+		block: time.Millisecond, calls: 3, copies: 100, growth: true,
+		sizes: sizes{[]int{10, 20}, []int{10, 20}, []int{1, 2}, []int{10, 20}, []int{1, 2}},
 	}
 )
 
