@@ -32,6 +32,7 @@ var (
 		{name: "token-bucket", spec: "token-bucket:1000000/1h,burst=1000000000", costs: []int64{999_999}},
 		{name: "fixed-window", spec: "fixed-window:1000000000/24h", costs: []int64{999_999_999}},
 		{name: "sliding-counter", spec: "sliding-counter:1000000000/24h", costs: []int64{999_999_999}},
+		{name: "sliding-counter-1h", spec: "sliding-counter:1000000000/1h", costs: []int64{999_999_999}},
 	}
 	keptLong = []kept{
 		{name: "gcra-largest", spec: "gcra:999999999989/9600h,burst=1000000000000", costs: []int64{400_000_000_000}},

@@ -53,7 +53,7 @@ func goals() []goal {
 	}
 	return append(all,
 		most("bytes in a server, a state of one word", "bytes/%s/gcra", 0, 133, 117),
-		most("bytes in a server, sliding counter", "bytes/%s/sliding-counter", 0, 165, 149),
+		most("bytes in a server, sliding counter", "bytes/%s/sliding-counter-1h", 0, 165, 149),
 		most("bytes in a server, an entry of a log", "bytes/%s/log-entry", 1, 14),
 		most("inside a server, gcra, admitted", "inside/%s/gcra/admitted", 2, 1.9),
 		most("inside a server, token bucket, admitted", "inside/%s/token-bucket/admitted", 2, 1.9),

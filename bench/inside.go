@@ -93,6 +93,7 @@ func (r *run) rowInside(tb testing.TB, server *servertest.Server, name string, r
 }
 
 func insides() (all []inside) {
+	all = insideLines()
 	for _, denied := range []bool{false, true} {
 		verdict := verdictOf(denied)
 		for _, name := range []string{
