@@ -49,8 +49,8 @@ func (r *run) plots() []plot {
 	}
 }
 
-// grow measures times, and not ratios: what counts is the shape of a curve. The sizes of
-// each are measured in turns.
+// grow measures times, and not ratios: what counts is the shape of a curve. Of several rounds
+// the best counts, which other work on the machine has disturbed least.
 func (r *run) grow(tb testing.TB) {
 	r.isolated(tb, r.growInMemory)
 	for _, kind := range servers {
@@ -96,8 +96,8 @@ func (r *run) growInMemory(tb testing.TB) {
 
 // timeBlocks adds the time of a decision, of the wall where several goroutines ask.
 func (r *run) timeBlocks(name string, t take, names []string, goroutines int) {
-	for range r.rounds {
-		took := block(t, names, 0, r.asks, goroutines)
+	for i := range 5 * r.rounds {
+		took := block(t, names, i*r.asks*goroutines, r.asks, goroutines)
 		r.values.add(name, float64(took.Nanoseconds())/float64(r.asks*goroutines))
 	}
 }
@@ -177,18 +177,30 @@ func (r *run) growCallers(tb testing.TB) {
 	}
 }
 
+// best returns the value of a size of a curve that counts.
+func (p *plot) best(b book, c curve, size int) (value float64, found bool) {
+	values := b[fmt.Sprintf("%s/%d", c.name, size)]
+	switch {
+	case len(values) == 0:
+		return 0, false
+	case p.y == "1/s":
+		return slices.Max(values), true
+	}
+	return slices.Min(values), true
+}
+
 // growthTable has the values of all plots.
 func (r *run) growthTable() *table {
 	t := &table{
 		title:   "Growth",
-		text:    "Times and rates, of which the shape counts; each row is a curve, with its sizes.",
+		text:    "Times and rates, of which the shape counts, the best of the rounds; each row is a curve, with its sizes.",
 		columns: []string{"unit", "size: value"},
 	}
 	for _, p := range r.plots() {
 		for _, c := range p.curves {
 			var cells []string
 			for _, n := range p.sizes {
-				if value, found := r.values.median(fmt.Sprintf("%s/%d", c.name, n)); found {
+				if value, found := p.best(r.values, c, n); found {
 					cells = append(cells, fmt.Sprintf("%d: %.3g", n, value))
 				}
 			}

@@ -38,7 +38,7 @@ func (r *run) svg(p *plot) string {
 	low, high := math.Inf(1), 0.0
 	for i, c := range p.curves {
 		for _, n := range p.sizes {
-			if y, found := r.values.median(fmt.Sprintf("%s/%d", c.name, n)); found && y > 0 {
+			if y, found := p.best(r.values, c, n); found && y > 0 {
 				lines[i] = append(lines[i], point{float64(n), y})
 				low, high = min(low, y), max(high, y)
 			}

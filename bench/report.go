@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -81,7 +82,7 @@ func (t *table) markdown() string {
 // cell shows the median of a name.
 func (b book) cell(name string, digits int) string {
 	value, found := b.median(name)
-	if !found {
+	if !found || math.IsInf(value, 0) { // no call, so that no number of decisions is that of one
 		return none
 	}
 	return fmt.Sprintf("%.*f", digits, value)
