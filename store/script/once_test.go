@@ -195,7 +195,8 @@ func TestIDLiesBesideItsStates(t *testing.T) {
 		if clusterTag(name) != clusterTag(slot) {
 			t.Fatalf("%q lies elsewhere than %q", name, slot)
 		}
-		if kind := strings.Split(name, ":"); kind[len(kind)-2] != kindOfID || algorithm.ValidKind(kindOfID) {
+		_, behind, _ := strings.Cut(name, "}")
+		if behind[0] != 'I' || algorithm.ValidKind(kindOfID) {
 			t.Fatalf("%q may be the name of a slot", name)
 		}
 	})
