@@ -138,6 +138,9 @@ func serverSpec(name string, denied bool) string {
 		}
 		return name + ":999983/1m,burst=1000000000"
 	}
+	if name == "calendar-window" {
+		return name + choose(denied, ":1/year", ":1000000000000/year")
+	}
 	if denied {
 		return name + ":1/9600h"
 	}
