@@ -112,6 +112,8 @@ func (c *denial) step(a algorithm.InPlace, at algorithm.Instant, r algorithm.Req
 		a.StepInPlace(&s, at, r, o)
 	case *algorithm.SlidingCounter:
 		a.StepInPlace(&s, at, r, o)
+	case *algorithm.CalendarWindow:
+		a.StepInPlace(&s, at, r, o)
 	default:
 		return false
 	}
