@@ -79,7 +79,7 @@ func TestDocumentationTellsOfAllThatASimulationTakes(t *testing.T) {
 }
 
 // drawn is a command of a page that draws a picture of it.
-var drawn = regexp.MustCompile(`(?m)^go run \./cmd/weir (sim .*) --plot docs/guides/(images/\S+)$`)
+var drawn = regexp.MustCompile(`(?m)^go run \./cmd/weir ((?:sim|suggest) .*) --plot docs/guides/(images/\S+)$`)
 
 // The pictures of a page are those that its commands draw.
 func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	pictures := map[string]bool{}
-	for _, name := range []string{"docs/guides/choose.md", "docs/reference/track-record.md"} {
+	for _, name := range []string{"docs/guides/choose.md", "docs/reference/track-record.md", "docs/reference/suggest.md"} {
 		page := read(t, name)
 		commands := drawn.FindAllStringSubmatch(page, -1)
 		if len(commands) == 0 {
@@ -101,7 +101,9 @@ func TestPicturesOfTheGuideAreUpToDate(t *testing.T) {
 			}
 			pictures[filepath.Base(file)] = true
 			picture := filepath.Join(t.TempDir(), filepath.Base(file))
-			simulated(t, append(strings.Fields(command[1])[1:], "--plot", picture)...)
+			if got := start(append(strings.Fields(command[1]), "--plot", picture)...); got.status != exitOK {
+				t.Fatalf("%s: status %d, %s", command[1], got.status, got.err)
+			}
 			if *update {
 				write(t, filepath.Join("docs/guides", file), read(t, picture))
 			}

@@ -1,6 +1,10 @@
 package kind
 
-import "github.com/weirgo/weir/algorithm"
+import (
+	"fmt"
+
+	"github.com/weirgo/weir/algorithm"
+)
 
 func calendarWindow() Kind {
 	return Kind{
@@ -27,7 +31,7 @@ func units(a algorithm.Algorithm, numbers []int64) []int64 {
 // edges are where the window around an instant starts and ends, with that of the window
 // before and the end of the window behind it.
 func edges(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, until algorithm.Instant) {
-	w := a.(*algorithm.CalendarWindow)
+	w := calendarOf(a)
 	from, until = w.Window(at)
 	before := from
 	if from > 0 {
@@ -35,4 +39,18 @@ func edges(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, 
 	}
 	_, behind := w.Window(until) // the last window there is has none: it ends with itself
 	return []int64{int64(before), int64(from), int64(until), int64(max(until, behind))}, from, until
+}
+
+// calendarOf returns the windows of an algorithm. What a script is given follows from the Spec: of another
+// Go type with that Spec they are made anew.
+func calendarOf(a algorithm.Algorithm) *algorithm.CalendarWindow {
+	if w, is := a.(*algorithm.CalendarWindow); is {
+		return w
+	}
+	family, _ := algorithm.FamilyOf(algorithm.KindCalendarWindow)
+	w, err := family.With(a.Spec(), a.Spec().Params[0], 0)
+	if err != nil {
+		panic(fmt.Sprintf("kind: %s: %v", algorithm.KindCalendarWindow, err)) // the Spec is of another layout
+	}
+	return w.(*algorithm.CalendarWindow)
 }
