@@ -170,8 +170,8 @@ func (c *calendarCount) refund(p *parameters, now, at, cost int64) {
 
 func (c *calendarCount) fresh(p *parameters, now int64) bool {
 	start, end, count := c.carry(p, now)
-	first, last := p.calendar.Window(now)
-	return count == 0 && (start <= now || first == start && last == end)
+	_, last := p.calendar.Window(now)
+	return count == 0 && (start <= now || last == end) // after a change of the calendar it may start inside of this window
 }
 
 func (c *calendarCount) turn(*parameters, int64) *big.Rat { return new(big.Rat) }
