@@ -42,6 +42,7 @@ type grant struct {
 	received  time.Time
 	algorithm algorithm.Algorithm
 	spec      algorithm.Spec
+	ends      algorithm.Instant // of a window by the calendar; 0 is not known yet
 
 	// The answer of the store.
 	limit int64
@@ -71,9 +72,14 @@ func (g *grant) valid(now time.Time, life time.Duration, k kind) bool {
 		return true
 	}
 	left := int64(0)
-	if w, is := g.algorithm.(*algorithm.CalendarWindow); is {
-		_, end := w.Window(g.at)
-		left = int64(end - g.at)
+	if k.family.Calendar {
+		if g.ends == 0 {
+			g.ends = g.at // never valid where the zone is not known
+			if w, err := k.family.With(g.spec, g.spec.Params[0], g.spec.Params[0]); err == nil {
+				_, g.ends = w.(*algorithm.CalendarWindow).Window(g.at)
+			}
+		}
+		left = int64(g.ends - g.at)
 	} else {
 		rate, _ := k.family.Parameters(g.spec)
 		period := int64(rate.Per / time.Microsecond)

@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store"
+	"github.com/weirgo/weir/store/script/kind"
 )
 
 // yearly is a calendar window: the tests do not meet its edges.
@@ -159,4 +161,30 @@ func TestCallersWithAWrongClockTakeTheLimitAndNoMore(t *testing.T) {
 			t.Errorf("%d of 10 are admitted", n)
 		}
 	})
+}
+
+// TestWrappedCalendarWindowIsDecidedByItsSpec: what a script is sent follows from the Spec,
+// also of another Go type, as a decorator has; of a Spec without a calendar Step decides.
+func TestWrappedCalendarWindowIsDecidedByItsSpec(t *testing.T) {
+	type wrapped struct{ algorithm.Algorithm }
+	for _, k := range kind.All() {
+		if k.Around == nil {
+			continue
+		}
+		at := algorithm.Instant(1_764_288_000_000_000)
+		want, from, until := k.Around(yearly, at)
+		if got, f, u := k.Around(wrapped{yearly}, at); !slices.Equal(got, want) || f != from || u != until {
+			t.Errorf("%v from %v until %v, want %v from %v until %v", got, f, u, want, from, until)
+		}
+		if got, f, u := k.Around(wrapped{odd{}}, at); !slices.Equal(got, make([]int64, 4)) || f != at || u != at+1 {
+			t.Errorf("without a calendar: %v from %v until %v", got, f, u)
+		}
+	}
+}
+
+// odd has the kind of calendar windows and no calendar.
+type odd struct{ algorithm.Algorithm }
+
+func (odd) Spec() algorithm.Spec {
+	return algorithm.Spec{Kind: algorithm.KindCalendarWindow, Params: [4]int64{1}, Identity: "month.Mars-Base"}
 }

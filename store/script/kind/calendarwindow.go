@@ -1,10 +1,6 @@
 package kind
 
-import (
-	"fmt"
-
-	"github.com/weirgo/weir/algorithm"
-)
+import "github.com/weirgo/weir/algorithm"
 
 func calendarWindow() Kind {
 	return Kind{
@@ -28,10 +24,29 @@ func units(a algorithm.Algorithm, numbers []int64) []int64 {
 	return append(numbers, a.Spec().Params[0])
 }
 
+// windowOf is an algorithm as a calendar window: of another Go type, such as one that
+// wraps it, that of the same Spec. It is nil where there is none.
+func windowOf(a algorithm.Algorithm) *algorithm.CalendarWindow {
+	w, is := a.(*algorithm.CalendarWindow)
+	if !is {
+		spec := a.Spec()
+		family, _ := algorithm.FamilyOf(spec.Kind)
+		again, err := family.With(spec, spec.Params[0], spec.Params[0])
+		if err != nil || again.Spec() != spec {
+			return nil
+		}
+		w = again.(*algorithm.CalendarWindow)
+	}
+	return w
+}
+
 // edges are where the window around an instant starts and ends, with that of the window
 // before and the end of the window behind it.
 func edges(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, until algorithm.Instant) {
-	w := calendarOf(a)
+	w := windowOf(a)
+	if w == nil { // no edges suit, so that its Step decides
+		return make([]int64, 4), at, at + 1
+	}
 	from, until = w.Window(at)
 	before := from
 	if from > 0 {
@@ -39,18 +54,4 @@ func edges(a algorithm.Algorithm, at algorithm.Instant) (numbers []int64, from, 
 	}
 	_, behind := w.Window(until) // the last window there is has none: it ends with itself
 	return []int64{int64(before), int64(from), int64(until), int64(max(until, behind))}, from, until
-}
-
-// calendarOf returns the windows of an algorithm. What a script is given follows from the Spec: of another
-// Go type with that Spec they are made anew.
-func calendarOf(a algorithm.Algorithm) *algorithm.CalendarWindow {
-	if w, is := a.(*algorithm.CalendarWindow); is {
-		return w
-	}
-	family, _ := algorithm.FamilyOf(algorithm.KindCalendarWindow)
-	w, err := family.With(a.Spec(), a.Spec().Params[0], 0)
-	if err != nil {
-		panic(fmt.Sprintf("kind: %s: %v", algorithm.KindCalendarWindow, err)) // the Spec is of another layout
-	}
-	return w.(*algorithm.CalendarWindow)
 }
