@@ -63,7 +63,7 @@ type Options struct {
 	Grace time.Duration
 	Keys  *Keys
 	Seed  uint64
-	// Sleep waits; nil is time.Sleep. One caller at a time calls it.
+	// Sleep waits in an open loop; nil is time.Sleep. One caller at a time calls it.
 	Sleep func(time.Duration)
 	// Progress is called after each answer, concurrently; nil is nobody.
 	Progress func()
@@ -93,7 +93,7 @@ func Run(ctx context.Context, target Target, o Options) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if o.Sleep == nil {
+	if o.Sleep == nil || o.Rate == 0 { // the callers of a closed loop begin independently
 		o.Sleep = time.Sleep
 	}
 	r := &run{Options: o, target: target, records: newRecords(&o), turn: make(chan struct{}, 1), start: time.Now()}

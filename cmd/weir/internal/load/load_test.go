@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,25 @@ func TestTheRampIsNotMeasured(t *testing.T) {
 		t.Errorf("%d in the ramp, %d behind it: want 3,000 and 2,000", r.RampRequests, r.Requests)
 	}
 	wantNear(t, "max", r.Latency.Max, time.Millisecond)
+}
+
+// TestOneCallerAtATimeSleeps: a sleep may have one timer, so two callers that shared it would
+// wait for ever. In a closed loop all of them wait in the ramp.
+func TestOneCallerAtATimeSleeps(t *testing.T) {
+	for _, rate := range []int{0, 2000} {
+		var asleep, most atomic.Int64
+		sleep := func(d time.Duration) {
+			if n := asleep.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(d)
+			asleep.Add(-1)
+		}
+		r, _ := put(t, Options{Rate: rate, Callers: 20, Ramp: 10 * time.Millisecond, Duration: time.Second, Keys: keys(t, "uniform:3"), Sleep: sleep})
+		if most.Load() > 1 || r.Requests == 0 {
+			t.Errorf("rate %d: %d callers slept at the same time, %d requests", rate, most.Load(), r.Requests)
+		}
+	}
 }
 
 // TestPoissonHasItsRate: and distances of which the share e^-1 is longer than the mean.
