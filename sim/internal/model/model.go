@@ -72,7 +72,9 @@ var (
 	fixedKind   = kind{func(l *Limit) Model { return &fixed{limit: l} }, func(l *Limit) int64 { return l.Period }, windowSlack}
 	logKind     = kind{func(l *Limit) Model { return &log{limit: l} }, func(l *Limit) int64 { return l.Period }, windowSlack}
 	counterKind = kind{newCounter, func(l *Limit) int64 { return 2 * l.Period }, rateSlack}
-	oracleKind  = kind{newGeneric, fullByOracle, boundSlack}
+	// The longest window is the period of a calendar.
+	calendarKind = kind{newCalendar, func(l *Limit) int64 { return l.Period }, boundSlack}
+	oracleKind   = kind{newGeneric, fullByOracle, boundSlack}
 )
 
 func rateSlack(l *Limit, off int64) int64 { return exact.Product(off, l.rate.units).Ceil(l.rate.per) }
@@ -88,6 +90,7 @@ var kinds = map[string]kind{
 	algorithm.KindTokenBucket:    bucketKind,
 	algorithm.KindLeakyBucket:    bucketKind,
 	algorithm.KindFixedWindow:    fixedKind,
+	algorithm.KindCalendarWindow: calendarKind,
 	algorithm.KindSlidingLog:     logKind,
 	algorithm.KindSlidingCounter: counterKind,
 }
@@ -132,6 +135,9 @@ func (l *Limit) Start() Model { return l.kind.start(l) }
 func (l *Limit) StartTrueTime(clocksVary bool) Model {
 	if clocksVary && l.Kind == algorithm.KindFixedWindow {
 		return l.bucket(2 * l.Units)
+	}
+	if clocksVary && l.Kind == algorithm.KindCalendarWindow { // of which some are shorter than the period
+		return l.bucket(3 * l.Units)
 	}
 	return l.Start()
 }

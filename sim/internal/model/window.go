@@ -1,38 +1,58 @@
 package model
 
-import "github.com/weirgo/weir/internal/exact"
+import (
+	"github.com/weirgo/weir/internal/exact"
+	"github.com/weirgo/weir/internal/oracle"
+)
 
-// fixed is the model of a fixed window.
+// fixed is the model of a fixed window, and of a calendar window.
 type fixed struct {
 	limit       *Limit
-	from, count int64 // the window, and the units that were charged in it
+	calendar    *oracle.Calendar // nil: windows follow each other from the epoch on
+	from, until int64            // the window; until is 0 before the first
+	count       int64            // the units that were charged in it
+}
+
+// newCalendar is the model of a calendar window: a generic one does not know all charges of a long window.
+func newCalendar(l *Limit) Model {
+	return &fixed{limit: l, calendar: oracle.NewCalendar(l.spec.Identity)}
+}
+
+// window returns the window of an instant.
+func (f *fixed) window(now int64) (from, until int64) {
+	switch {
+	case f.from <= now && now < f.until:
+		return f.from, f.until
+	case f.calendar != nil:
+		return f.calendar.Window(now)
+	}
+	from = now - now%f.limit.Period
+	return from, from + f.limit.Period
 }
 
 // at returns the window of an instant and what is charged in it. On a clock that goes
 // back it is the latest window.
-func (f *fixed) at(now int64) (from, count int64) {
-	now = max(now, f.from)
-	from = now - now%f.limit.Period
-	if f.from < from {
-		return from, 0
+func (f *fixed) at(now int64) (from, until, count int64) {
+	if from, until = f.window(max(now, f.from)); f.from < from {
+		return from, until, 0
 	}
-	return f.from, f.count
+	return from, until, f.count
 }
 
 func (f *fixed) Room(now, cost int64) bool {
-	_, count := f.at(now)
+	_, _, count := f.at(now)
 	return count <= f.limit.Units-cost
 }
 
 func (f *fixed) Retry(now, _ int64) int64 {
-	from, _ := f.at(now)
-	return from + f.limit.Period - now
+	_, until, _ := f.at(now)
+	return until - now
 }
 
 func (f *fixed) Delay(int64) int64 { return 0 }
 
 func (f *fixed) Charge(now, cost int64) {
-	f.from, f.count = f.at(now)
+	f.from, f.until, f.count = f.at(now)
 	f.count += cost
 }
 
@@ -41,7 +61,7 @@ func (f *fixed) Excess() (units int64, full bool) {
 }
 
 func (f *fixed) Debt(now int64) int64 {
-	_, count := f.at(now)
+	_, _, count := f.at(now)
 	return count
 }
 
