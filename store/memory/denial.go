@@ -41,7 +41,7 @@ type denials struct {
 }
 
 // denialsInARow is after how many denials of a slot in a row, counted for each place, a copy
-// is made: it is the only allocation on the way of a denial.
+// is made: with its key, it is all that is allocated on the way of a denial.
 const denialsInARow = 16
 
 func placeOfDenial(hash uint64) uint64 { return hash >> 16 % 8 }
