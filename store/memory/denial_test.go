@@ -165,6 +165,37 @@ func TestChangesTakeCopiesAway(t *testing.T) {
 	}
 }
 
+// A copy is a state and no answer: a limit with other parameters decides by its own.
+func TestCopiesAnswerByTheParametersOfTheCaller(t *testing.T) {
+	ctx := context.Background()
+	for small, large := range map[string]string{
+		"gcra:3/1h": "gcra:9/1h,burst=12", "leaky-bucket:7/3h": "leaky-bucket:5/1h,capacity=30",
+		"fixed-window:3/9600h": "fixed-window:8/9600h", "sliding-counter:3/9600h": "sliding-counter:8/9600h", "calendar-window:3/year": "calendar-window:8/year",
+	} {
+		s := opened(t, &Options{SweepEvery: asleep})
+		bounds := [2]store.Bound{}
+		for i, spec := range []string{small, large} {
+			var err error
+			if bounds[i], err = s.bind("", parseLimit(t, spec)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.denied(t, bounds[0], "a")
+		for i, want := range []bool{false, true, false} {
+			o, _, err := bounds[i%2].Apply(ctx, "a", algorithm.Request{Cost: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Allowed != want {
+				t.Errorf("%s beside %s, call %d: %+v", small, large, i, o)
+			}
+			if held := s.copies(t) == 1; held != (i == 0) {
+				t.Errorf("%s beside %s, call %d: a copy is held: %t", small, large, i, held)
+			}
+		}
+	}
+}
+
 // With copies, a store answers what the pure function answers at the same instant.
 func TestDecisionsWithCopiesAreThoseOfStep(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
