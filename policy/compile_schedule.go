@@ -18,11 +18,11 @@ type limit struct {
 type scheduled struct {
 	number int // of the entry
 	when   *week
-	text   string // Scheduled.When
+	text   string // Scheduled.When, and the Zone where there is one
 	spec   *spec
 }
 
-// at returns the limit at an instant, and Scheduled.When where it is of a schedule.
+// at returns the limit at an instant, and how the entry is named where it is of a schedule.
 func (l *limit) at(at algorithm.Instant) (s *spec, when string) {
 	for i := range l.schedule {
 		if entry := &l.schedule[i]; entry.when.includes(at) {
@@ -113,7 +113,7 @@ func (c *compiler) schedule(at Path, entries []Scheduled, names []string, one bo
 			if !one {
 				c.refuse(here.with("limit"), string(entry.Limit), "limits, by the name of each "+what, "")
 			} else if s := c.spec(here.with("limit"), entry.Limit); s != nil && when != nil {
-				byName[""] = append(byName[""], scheduled{i, when, entry.When, s})
+				byName[""] = append(byName[""], scheduled{i, when, entry.shown(), s})
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(entry.Limits)) {
@@ -121,7 +121,7 @@ func (c *compiler) schedule(at Path, entries []Scheduled, names []string, one bo
 			if !slices.Contains(names, name) {
 				c.unknown(below, name, what, slices.Values(names))
 			} else if s := c.spec(below, entry.Limits[name]); s != nil && when != nil {
-				byName[name] = append(byName[name], scheduled{i, when, entry.When, s})
+				byName[name] = append(byName[name], scheduled{i, when, entry.shown(), s})
 			}
 		}
 	}
@@ -140,6 +140,14 @@ func (c *compiler) week(at Path, entry *Scheduled) *week {
 		c.refuse(at.with("when"), entry.When, whenAllowed, err.Error())
 	}
 	return when
+}
+
+// shown is how an entry is named.
+func (s *Scheduled) shown() string {
+	if s.Zone == "" {
+		return s.When
+	}
+	return s.When + " " + s.Zone
 }
 
 // sameStates refuses a schedule under which the states of a limit start fresh.

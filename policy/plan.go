@@ -47,7 +47,8 @@ type PlannedLimit struct {
 	Cost int64
 	// Source is the layer from which the limit comes.
 	Source Source
-	// When is Scheduled.When, where the limit is of a schedule; otherwise "".
+	// When is Scheduled.When, with a space and the Zone where there is one, where the limit is of a schedule;
+	// otherwise "".
 	When string
 	// Until is when an override ends, and Reason its Reason; 0 and "" where the limit comes
 	// from no override.

@@ -51,7 +51,7 @@ func TestSchedulesChooseTheLimitOfTheirLayer(t *testing.T) {
 		{"behind it comes the tier that it extends", noon.Add(time.Hour), of("org", "x", "tier", "gold"), `gcra:5/1m tier "Mon-Fri 08:00-18:00"; fixed-window:10/1h rule ""`},
 		{"a subject and an override come before schedules", noon, of("org", "initech"), `gcra:77/1m override ""; 0 rule "12:00-12:30"`},
 		{"a limit of a subject", noon, of("org", "acme"), `gcra:50/1m tier "Fri 12:00-13:00"; fixed-window:99/1h subject ""`},
-		{"an endpoint", noon.Add(-time.Hour), on("GET", "/a", "org", "x"), `gcra:5/1m tier "Mon-Fri 08:00-18:00"; fixed-window:10/1h rule ""; gcra:7/1m rule "Fri"`},
+		{"an endpoint", noon.Add(-time.Hour), on("GET", "/a", "org", "x"), `gcra:5/1m tier "Mon-Fri 08:00-18:00"; fixed-window:10/1h rule ""; gcra:7/1m rule "Fri Europe/Berlin"`},
 		{"in a zone it is Saturday already", noon.Add(11 * time.Hour), on("GET", "/a", "org", "x"), `gcra:10/1m tier ""; fixed-window:10/1h rule ""; gcra:1/1m rule ""`},
 		{"another endpoint", noon, on("GET", "/b", "org", "x"), `gcra:5/1m tier "Mon-Fri 08:00-18:00"; 0 rule "12:00-12:30"; gcra:1/1m rule ""`},
 	} {

@@ -193,6 +193,9 @@ func finishOptions(all []*option, arguments []string) error {
 		}
 		_, required := o.tags.Lookup("required")
 		if (required || o.isArgument() && o.tags.Get("arg") != "optional") && !o.given {
+			if values := o.values(); values != nil {
+				return fmt.Errorf("%s is missing: must be one of %s", o.shown(), strings.Join(values, ", "))
+			}
 			return fmt.Errorf("%s is missing", o.shown())
 		}
 		for _, other := range all[:i] {

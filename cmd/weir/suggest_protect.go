@@ -24,7 +24,7 @@ func (c *suggestCommand) protection() (algorithm.Algorithm, error) {
 	}
 	all, err := algorithm.ParseSpec("sliding-log:" + units + "/" + per)
 	if err != nil || strings.Contains(c.Protect, ",") {
-		if p := (*algorithm.ParameterError)(nil); errors.As(err, &p) && p.Field != "text" {
+		if p := (*algorithm.ParameterError)(nil); units != "" && per != "" && errors.As(err, &p) && p.Field != "text" {
 			return nil, fmt.Errorf("--protect: %q is not allowed: %s must be %s", c.Protect, p.Field, p.Allowed)
 		}
 		return nil, fmt.Errorf("--protect: %q is not allowed: must be units per time, such as 500/s or 30000/1m", c.Protect)
