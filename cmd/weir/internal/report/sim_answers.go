@@ -70,7 +70,7 @@ func (s *Simulation) excess(l limitOf) answer {
 	passed := fmt.Sprintf("%s: %s passed within %s at a limit of %s", l.label(), Count(w.Units, unit), Duration(w.WindowMicros), Digits(w.LimitUnits))
 	switch {
 	case w.Units > w.BoundUnits:
-		return answer{levelBad, fmt.Sprintf("%s: %s. Over-admitted: %s.", passed, s.why(l), Count(l.OverUnits, "unit"))}
+		return answer{levelBad, fmt.Sprintf("%s: %s. Over-admitted: %s, in an interval that ended at %s.", passed, s.why(l), Count(l.OverUnits, "unit"), Duration(l.OverMicros))}
 	case l.OverUnits > 0: // in intervals of other lengths: no fault explains the worst window
 		return answer{levelBad, fmt.Sprintf("%s: over-admitted %s: %s. No window of %s had more than %s, as this algorithm allows at a limit of %s.",
 			l.label(), Count(l.OverUnits, "unit"), s.why(l), Duration(w.WindowMicros), Count(w.Units, unit), Digits(w.LimitUnits))}
@@ -102,11 +102,19 @@ func (s *Simulation) why(l limitOf) string {
 	if slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) && f.Degraded > 0 }) {
 		mode := s.failureMode(l.of)
 		if nodes.OnFailure == "local" && nodes.Count > 1 {
-			mode += fmt.Sprintf(", so each of %d nodes decided alone", nodes.Count)
+			mode += fmt.Sprintf(", so each of %d nodes decided alone, %s", nodes.Count, share(nodes))
 		}
 		reasons = append(reasons, mode)
 	}
 	return because(append(reasons, s.clocks()...))
+}
+
+// share says how much of a limit a node has that decides alone.
+func share(nodes scenario.Nodes) string {
+	if nodes.LocalShare > 1 {
+		return fmt.Sprintf("with 1/%d of the limit", nodes.LocalShare)
+	}
+	return "with the whole limit"
 }
 
 // failureMode says who decides without the server.
@@ -165,7 +173,7 @@ var faultTexts = map[string]string{
 	"failover":    "the store was down%s and failed over",
 	"eviction":    "the store forgot states%s",
 	"clock":       "the clock of %s was wrong",
-	"crash":       "nodes crashed%s and lost their local states",
+	"crash":       "the nodes crashed%s and lost their local states",
 	"freeze":      "the store stood still%s",
 	"dead":        "connections to the store died without notice",
 }
@@ -199,6 +207,9 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	if f.Kind == "failover" && f.ForgottenUnits > 0 {
 		text += " without its last writes"
 	}
+	if len(of.Nodes) > 0 {
+		text = strings.Replace(text, "the nodes", Count(int64(len(of.Nodes)), "node"), 1)
+	}
 	if f.Servers != nil {
 		text = strings.NewReplacer("the store", servers(f.Servers), "the server", servers(f.Servers)).Replace(text)
 	}
@@ -223,6 +234,20 @@ func (s *Simulation) lost(r *result.Result) (all []answer) {
 	return all
 }
 
+// helpers says what nodes have between a Limiter and the server.
+func helpers(nodes scenario.Nodes) (text string) {
+	if nodes.Breaker {
+		text += ", a breaker"
+	}
+	if nodes.DenyCache > 0 {
+		text += ", a deny cache"
+	}
+	if nodes.Lease != nil {
+		text += ", leases"
+	}
+	return text
+}
+
 // setup says how the scenario was run, and what of it changes nothing.
 func (s *Simulation) setup() (facts []Fact) {
 	facts = []Fact{factf("run", "%s with seed %d on %s", Duration(s.Results[0].DurationMicros), s.Seed, Quoted(s.Store))}
@@ -230,8 +255,12 @@ func (s *Simulation) setup() (facts []Fact) {
 		return facts
 	}
 	nodes, server := s.nodes(), scenario.Complete(s.Ran.Server)
-	facts = append(facts, factf("nodes", "%s, on_failure %s, time-out %s; the clock of the %s decides",
-		Digits(nodes.Count), nodes.OnFailure, short(nodes.Timeout), server.Clock))
+	mode := nodes.OnFailure
+	if mode == "local" && nodes.Count > 1 {
+		mode += " " + share(nodes)
+	}
+	facts = append(facts, factf("nodes", "%s, on_failure %s, time-out %s%s; the clock of the %s decides",
+		Digits(nodes.Count), mode, short(nodes.Timeout), helpers(nodes), server.Clock))
 	if p := s.Results[0].Policy; p != nil {
 		facts = append(facts, factf("policy", "version %s, rules with %s", p.Version, Count(int64(len(p.Rules)), "limit")))
 	}

@@ -106,7 +106,7 @@ func TestEveryKindOfFaultHasWords(t *testing.T) {
 func TestAnswersSayWhy(t *testing.T) {
 	for text, want := range map[string]string{
 		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 5s, for: 3s}]": "gcra: 20 requests passed within 1 s at a limit of 5: " +
-			"the store failed for 3 s, and on_failure is local, so each of 3 nodes decided alone. Over-admitted: ",
+			"the store failed for 3 s, and on_failure is local, so each of 3 nodes decided alone, with the whole limit. Over-admitted: ",
 		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]": "the nodes were cut off from the store for 3 s, and on_failure is open. Over-admitted: ",
 		"faults: [{kind: down, at: 5s, for: 3s}]":                                 " attempts got no decision: the store failed for 3 s, and on_failure is closed.",
 		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                      "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",

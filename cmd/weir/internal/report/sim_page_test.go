@@ -136,7 +136,7 @@ func TestSimAnswers(t *testing.T) {
 			{levelNote, "No rule was violated."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},
-			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store was down for 1 s and failed over, and the store forgot states. Over-admitted: 40 units."},
+			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store was down for 1 s and failed over, and the store forgot states. Over-admitted: 40 units, in an interval that ended at 31 s."},
 			{levelBad, "gcra: 300 attempts got no decision: on_failure is closed."}}},
 	} {
 		if got := simulation(c.results).answers(); !slices.Equal(got, c.want) {

@@ -58,7 +58,7 @@ func limitTable(limits []limitOf) table {
 		}
 		return number(l.OverUnits)
 	})
-	counted("explained by faults", func(l limitOf) int64 { return l.OverBoundUnits })
+	counted("faults explain up to", func(l limitOf) int64 { return l.OverBoundUnits })
 	counted("denied within the limit", func(l limitOf) int64 { return l.FalseDenials })
 	counted("denied within the limit, units", func(l limitOf) int64 { return l.FalselyDeniedUnits })
 	counted("lost by the server, units", func(l limitOf) int64 { return l.ForgottenUnits })
@@ -222,7 +222,7 @@ func servers(numbers []int64) string {
 // faultTable is what happened in the time of each fault.
 func faultTable(results []*result.Result) table {
 	t := table{Title: "Faults, until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
-		"attempts", "admitted", "denied", "by failure mode", "no decision", "over-admitted", "denied within the limit", "units lost"}}
+		"attempts", "admitted", "denied", "by failure mode", "no decision", "over-admitted by then", "denied within the limit", "units lost"}}
 	for i := range results[0].Faults {
 		for _, r := range results {
 			f := inTime(r)[i]
