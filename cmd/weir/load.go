@@ -124,7 +124,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 	if missed := r.Missed(); missed != nil {
 		return answerError{errors.New("a bound was missed: " + strings.Join(missed, "; "))}
 	}
-	if result.Requests > 0 && result.Errors == result.Requests {
+	if result.Errors == result.Requests { // also where none was due
 		return fmt.Errorf("%s: no request was answered", shown)
 	}
 	return nil

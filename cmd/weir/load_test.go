@@ -31,7 +31,7 @@ func loaded(t *testing.T, want int, args ...string) report.Load {
 // TestLoadSendsWhatIsDue: as many as the rate says, however slow the machine is, with the
 // counts of the limit.
 func TestLoadSendsWhatIsDue(t *testing.T) {
-	r := loaded(t, exitOK, "memory://", "--limit", "fixed-window:30/24h", "--rate", "500", "--duration", "200ms", "--ramp", "40ms", "--keys", "one:secret", "--seed", "4", "--max-errors", "0")
+	r := loaded(t, exitOK, "memory://", "--limit", "fixed-window:30/24h", "--rate", "500", "--duration", "200ms", "--ramp", "40ms", "--keys", "one:secret", "--seed", "4", "--max-errors", "0", "--callers", "1", "--timeout", "1m")
 	if r.Requests != 100 || r.RampRequests != 10 || r.Admitted != 20 || r.Denied != 80 || r.Errors != 0 || r.Keys != "one" || r.Seed != 4 {
 		t.Errorf("%+v", r)
 	}
@@ -44,15 +44,24 @@ func TestLoadSendsWhatIsDue(t *testing.T) {
 	}
 }
 
+// TestLoadThatAsksForNothingKeepsNoBound: nothing was measured. With the seed the first request
+// is due behind the end.
+func TestLoadThatAsksForNothingKeepsNoBound(t *testing.T) {
+	args := []string{"load", "memory://", "--limit", "gcra:10/1s", "--rate", "1", "--arrivals", "poisson", "--duration", "1ms", "--seed", "1", "--max-p99", "1m", "--max-errors", "0"}
+	if got := start(args...); got.status != exitFailed || !strings.HasPrefix(got.out, "0 requests ") || strings.Contains(got.out, "bound was kept") || !strings.Contains(got.err, "memory://: no request was answered") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestLoadWithABoundThatIsMissedEndsWithOne(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	plot := filepath.Join(t.TempDir(), "plot.svg")
-	got := start("load", "memory://", "--limit", "gcra:10/1s", "--duration", "50ms", "--max-p50", "1ns", "--max-p99.9", "10m", "--html", page, "--plot", plot, "--keys", "one:secret", "--callers", "3", "--seed", "7")
+	got := start("load", "memory://", "--limit", "gcra:10/1s", "--rate", "100", "--duration", "50ms", "--max-p50", "1ns", "--max-p99.9", "10m", "--html", page, "--plot", plot, "--keys", "one:secret", "--callers", "3", "--seed", "7")
 	if got.status != exitNo || !strings.HasPrefix(got.out, "A bound was missed: p50 ") || !strings.Contains(got.err, "weir: a bound was missed: p50 ") || strings.Contains(got.err, "p99.9") {
 		t.Errorf("%+v", got)
 	}
 	written := read(t, page)
-	if again := "weir load memory:// --limit gcra:10/1s --callers 3 --keys one:KEY --duration 50ms --max-p50 1ns --max-p99.9 10m --seed 7"; !strings.Contains(written, "<code>"+again+"</code>") {
+	if again := "weir load memory:// --limit gcra:10/1s --rate 100 --callers 3 --keys one:KEY --duration 50ms --max-p50 1ns --max-p99.9 10m --seed 7"; !strings.Contains(written, "<code>"+again+"</code>") {
 		t.Errorf("the page does not say %s", again)
 	}
 	if strings.Count(written, "<figure ") != 2 || !strings.HasPrefix(read(t, plot), "<svg") || strings.Contains(written+got.out+got.err, "secret") {

@@ -87,7 +87,7 @@ func (l *Load) answers() (all []answer) {
 		text += fmt.Sprintf(" 95 %% were answered within %s, 99.9 %% within %s.", nanos(l.Latency.P95), nanos(l.Latency.P999))
 	}
 	first := answer{levelGood, text}
-	if l.Errors > 0 {
+	if l.Errors > 0 || l.Requests == 0 {
 		first.Level = levelBad
 	}
 	all = append(all, first)
@@ -107,7 +107,7 @@ func (l *Load) answers() (all []answer) {
 	if l.Degraded > 0 {
 		all = append(all, answer{levelNote, Count(l.Degraded, "answer") + " came without the store (degraded)."})
 	}
-	if len(l.Bounds) > 0 && all[0].Text == text {
+	if l.Requests > 0 && len(l.Bounds) > 0 && all[0].Text == text {
 		for i := range l.Bounds {
 			all = append(all, answer{levelGood, "A bound was kept: " + l.Bounds[i].String() + "."})
 		}
