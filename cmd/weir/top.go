@@ -99,7 +99,11 @@ func (c *topCommand) page() (string, error) {
 }
 
 func (c *topCommand) client() (client *http.Client, token string, err error) {
-	client = &http.Client{Timeout: topTimeout}
+	client = &http.Client{
+		Timeout: topTimeout,
+		// Go would hand the token on to another port of the same host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	if c.TokenFile != "" {
 		text, err := os.ReadFile(c.TokenFile)
 		if err != nil {

@@ -136,6 +136,20 @@ func TestTopFailsWhereThereIsNothingToShow(t *testing.T) {
 	}
 }
 
+// TestTopFollowsNoRedirect: the token is for the URL alone.
+func TestTopFollowsNoRedirect(t *testing.T) {
+	var asked atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
+	defer other.Close()
+	at := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+	defer at.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "a token\n")
+	if got := start("top", at.URL, "--once", "--token-file", token); got.status != exitFailed || !strings.Contains(got.err, "302") || asked.Load() {
+		t.Errorf("status %d, %s; the other server was asked: %t", got.status, got.err, asked.Load())
+	}
+}
+
 // TestTopGoesOnWhereOneReadingFails: it says so, and shows what it knew. An interrupt is no
 // failure.
 func TestTopGoesOnWhereOneReadingFails(t *testing.T) {
