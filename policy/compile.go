@@ -68,7 +68,7 @@ func Compile(p Policy, opts *CompileOptions) (*Compiled, error) {
 		return nil, &store.InputError{Op: -1, Field: "CompileOptions.SecretKey", Value: strconv.Itoa(n) + " bytes long",
 			Allowed: fmt.Sprintf("%d bytes or more, where an attribute is secret", minSecretKey)}
 	}
-	c := &compiler{policy: &p, registry: opts.Registry, noLeases: opts.NoLeases, specs: map[Spec]*spec{}, to: &Compiled{version: opts.Version, registry: opts.Registry, defaultTier: -1}}
+	c := &compiler{policy: &p, registry: opts.Registry, noLeases: opts.NoLeases, specs: map[Spec]*spec{}, zones: map[string]*time.Location{}, to: &Compiled{version: opts.Version, registry: opts.Registry, defaultTier: -1}}
 	if p.Version != FormatVersion {
 		c.refuse(Path{"version"}, strconv.Itoa(p.Version), strconv.Itoa(FormatVersion), "")
 	}
@@ -126,9 +126,10 @@ type compiler struct {
 	to       *Compiled
 	errors   []*FieldError
 	specs    map[Spec]*spec
-	ids      map[string]int   // the positions of rules
-	states   map[string][]int // the names of states of limits (see ruleLimit.state), and the shards of their rules
-	asked    map[string][]int // the limits of tiers that rules ask for, and the shards of these rules
+	zones    map[string]*time.Location // by their names; nil for a name that is refused
+	ids      map[string]int            // the positions of rules
+	states   map[string][]int          // the names of states of limits (see ruleLimit.state), and the shards of their rules
+	asked    map[string][]int          // the limits of tiers that rules ask for, and the shards of these rules
 
 	tierOrder []int // the tiers, each after the one that it extends
 }

@@ -155,3 +155,18 @@ func TestTiersInALongRowAreCompiledInOneWalk(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryForTiersWithSchedulesGrowsWithTheirNumber: of a chain of tiers each has the schedules of
+// all that it extends.
+func TestMemoryForTiersWithSchedulesGrowsWithTheirNumber(t *testing.T) {
+	memoryGrowsWithTheLength(t, func(n int) {
+		p := one(Rule{ID: "r", Limit: LimitRef{Tier: "api"}})
+		p.DefaultTier, p.Tiers = "t0", map[string]Tier{"t0": {Limits: map[string]Spec{"api": "gcra:1/1m"}}}
+		for i := 1; i < n; i++ {
+			p.Tiers[fmt.Sprint("t", i)] = Tier{Extends: fmt.Sprint("t", i-1), Schedule: []Scheduled{{When: "Mon", Limits: map[string]Spec{"api": "gcra:2/1m"}}}}
+		}
+		if _, err := Compile(p, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 type limit struct {
 	base     *spec // nil: there is none
 	schedule []scheduled
+	extends  *limit // of a tier: the limit whose schedule counts after this one; nil: none
 }
 
 // scheduled is what an entry of a schedule says of one limit.
@@ -24,15 +25,18 @@ type scheduled struct {
 
 // at returns the limit at an instant, and how the entry is named where it is of a schedule.
 func (l *limit) at(at algorithm.Instant) (s *spec, when string) {
-	for i := range l.schedule {
-		if entry := &l.schedule[i]; entry.when.includes(at) {
-			return entry.spec, entry.text
+	for from := l; from != nil; from = from.extends {
+		for i := range from.schedule {
+			if entry := &from.schedule[i]; entry.when.includes(at) {
+				return entry.spec, entry.text
+			}
 		}
 	}
 	return l.base, ""
 }
 
-// specs yields what the limit is at any time.
+// specs yields what the limit is at any time, but for the schedules that it extends: these are
+// schedules of other tiers, too.
 func (l *limit) specs(yield func(*spec) bool) {
 	if l.base != nil && !yield(l.base) {
 		return
@@ -78,11 +82,18 @@ func (c *compiler) tierSchedules() {
 			t.schedule = c.schedule(Path{"tiers", t.name, "schedule"}, c.policy.Tiers[t.name].Schedule, c.limitNames(i), false, "limit of the tier")
 		}
 	}
-	for _, i := range c.tierOrder {
-		t := &c.to.tiers[i]
-		for _, name := range slices.Sorted(maps.Keys(t.schedule)) {
-			byTier, _ := c.limitOfTiers(name)
-			c.sameStates(Path{"tiers", t.name, "schedule"}, &byTier[i])
+	names := map[string]bool{}
+	for i := range c.to.tiers {
+		for name := range c.to.tiers[i].schedule {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		byTier, _ := c.limitOfTiers(name)
+		for _, i := range c.tierOrder {
+			if t := &c.to.tiers[i]; len(t.schedule[name]) > 0 {
+				c.sameStates(Path{"tiers", t.name, "schedule"}, &byTier[i])
+			}
 		}
 	}
 }
@@ -130,8 +141,8 @@ func (c *compiler) schedule(at Path, entries []Scheduled, names []string, one bo
 
 // week reads the times of an entry; nil where they are refused.
 func (c *compiler) week(at Path, entry *Scheduled) *week {
-	zone, err := time.LoadLocation(entry.Zone)
-	if err != nil || entry.Zone == "Local" { // which is another zone on another machine
+	zone := c.zone(entry.Zone)
+	if zone == nil {
 		c.refuse(at.with("zone"), entry.Zone, "the name of a zone, such as Europe/Berlin, or left out for UTC", "unknown zone")
 		return nil
 	}
@@ -150,15 +161,49 @@ func (s *Scheduled) shown() string {
 	return s.When + " " + s.Zone
 }
 
+// zone returns the zone of a name; nil where there is none. A zone is read from the disk once for
+// each policy.
+func (c *compiler) zone(name string) *time.Location {
+	if zone, known := c.zones[name]; known {
+		return zone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || localZones[name] {
+		zone = nil
+	}
+	c.zones[name] = zone
+	return zone
+}
+
+// localZones are names that mean another zone on another machine.
+var localZones = map[string]bool{"Local": true, "localtime": true, "posixrules": true}
+
+// first returns a spec that fits, with which the others are compared: the base, or else the first
+// one of the schedules, those that it extends before its own; nil where there is none.
+func (l *limit) first(fits func(*spec) bool) *spec {
+	if l.base != nil && fits(l.base) {
+		return l.base
+	}
+	if l.extends != nil {
+		if s := l.extends.first(fits); s != nil {
+			return s
+		}
+	}
+	for s := range l.specs {
+		if fits(s) {
+			return s
+		}
+	}
+	return nil
+}
+
 // sameStates refuses a schedule under which the states of a limit start fresh.
 func (c *compiler) sameStates(at Path, l *limit) {
-	var first *spec
+	asks := func(s *spec) bool { return s.action == ActionAsk } // others touch no state
+	first := l.first(asks)
 	for s := range l.specs {
-		if s.action != ActionAsk {
-			continue // it touches no state
-		}
-		if first == nil {
-			first = s
+		if !asks(s) {
+			continue
 		}
 		if is, has := s.algorithm.Spec(), first.algorithm.Spec(); is.Kind != has.Kind || is.Identity != has.Identity {
 			c.refuse(at, string(s.text), "the algorithm, and of a window the period, of "+string(first.text), "states start fresh")
@@ -171,13 +216,11 @@ func (c *compiler) sameShards(at Path, l *limit, shards int) {
 	if shards == 0 || len(l.schedule) == 0 {
 		return
 	}
-	var first *spec
+	divides := func(s *spec) bool { return s.action == ActionAsk && s.divided(shards).err == nil }
+	first := l.first(divides)
 	for s := range l.specs {
-		if s.action != ActionAsk || s.divided(shards).err != nil {
+		if !divides(s) {
 			continue
-		}
-		if first == nil {
-			first = s
 		}
 		if len(s.divided(shards).parts) != len(first.divided(shards).parts) {
 			c.refuse(at, string(s.text), "as many shards as "+string(first.text)+" has room for", "states start fresh")

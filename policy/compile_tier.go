@@ -141,11 +141,13 @@ func (c *compiler) limitOfTiers(name string) (byTier []limit, has []bool) {
 	for _, i := range c.tierOrder {
 		t := &c.to.tiers[i]
 		if byTier[i].base, has[i] = t.limits[name]; !has[i] && t.parent >= 0 {
-			byTier[i], has[i] = byTier[t.parent], has[t.parent]
+			parent := &byTier[t.parent]
+			byTier[i].base, has[i] = parent.base, has[t.parent]
+			if byTier[i].extends = parent; len(parent.schedule) == 0 {
+				byTier[i].extends = parent.extends
+			}
 		}
-		if own := t.schedule[name]; len(own) > 0 {
-			byTier[i].schedule = slices.Concat(own, byTier[i].schedule)
-		}
+		byTier[i].schedule = t.schedule[name]
 	}
 	return byTier, has
 }

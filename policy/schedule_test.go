@@ -179,3 +179,40 @@ rules:
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
 }
+
+// TestAZoneOfSchedulesIsReadOnce: for all entries of a policy that name it.
+func TestAZoneOfSchedulesIsReadOnce(t *testing.T) {
+	p := one(Rule{ID: "r", Limit: specOf("gcra:1/1m"), Schedule: []Scheduled{
+		{When: "Mon", Zone: "Europe/Berlin", Limit: Block}, {When: "Tue", Zone: "Europe/Berlin", Limit: Block},
+	}})
+	if entries := compile(t, p).rules[0].limits[0].own.schedule; entries[0].when.zone != entries[1].when.zone {
+		t.Error("each entry has a zone of its own")
+	}
+}
+
+// TestZonesOfTheMachineAreRefused: they are other zones on other machines.
+func TestZonesOfTheMachineAreRefused(t *testing.T) {
+	for _, zone := range []string{"Local", "localtime", "posixrules"} {
+		p := one(Rule{ID: "r", Limit: specOf("gcra:1/1m"), Schedule: []Scheduled{{When: "Mon", Zone: zone, Limit: Block}}})
+		var invalid *InvalidError
+		if _, err := Compile(p, nil); !errors.As(err, &invalid) || len(invalid.Fields) != 1 || invalid.Fields[0].Path.String() != "rules[0].schedule[0].zone" {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+}
+
+// TestSchedulesOfAChainOfTiersAreHeldAgainstEachOther: also where the limit itself keeps no state.
+func TestSchedulesOfAChainOfTiersAreHeldAgainstEachOther(t *testing.T) {
+	p := one(Rule{ID: "r", Limit: LimitRef{Tier: "api"}})
+	at := func(s Spec) []Scheduled { return []Scheduled{{When: "Mon", Limits: map[string]Spec{"api": s}}} }
+	p.DefaultTier, p.Tiers = "a", map[string]Tier{
+		"a": {Limits: map[string]Spec{"api": Block}, Schedule: at("gcra:1/1m")},
+		"b": {Extends: "a"},
+		"c": {Extends: "b", Schedule: at("fixed-window:1/1m")},
+		"d": {Extends: "c", Schedule: at("gcra:9/1m")},
+	}
+	var invalid *InvalidError
+	if _, err := Compile(p, nil); !errors.As(err, &invalid) || len(invalid.Fields) != 1 || invalid.Fields[0].Path.String() != "tiers.c.schedule" {
+		t.Error(err)
+	}
+}
