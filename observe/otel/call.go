@@ -1,8 +1,6 @@
 package otelobserver
 
 import (
-	"context"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -21,26 +19,26 @@ import (
 // the number of all callers. It takes the place of Wrap, which measures how long each caller
 // has waited.
 func (o *Observer) StoreCall(c script.TracedCall) (end func(error)) {
-	var parent context.Context
+	first := -1 // by its number: a context may be of a type that cannot be compared
 	var links []trace.Link
-	for _, caller := range c.Callers {
+	for i, caller := range c.Callers {
 		span := trace.SpanContextFromContext(caller)
 		if !span.IsSampled() {
 			continue
 		}
-		if parent == nil {
-			parent = caller
+		if first < 0 {
+			first = i
 		}
 		links = append(links, trace.Link{SpanContext: span})
 	}
-	if parent == nil {
+	if first < 0 {
 		return nil
 	}
-	_, span := o.tracer.Start(parent, storeCall, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...), trace.WithAttributes(
+	_, span := o.tracer.Start(c.Callers[first], storeCall, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...), trace.WithAttributes(
 		attribute.String("weir.op", c.Verb), attribute.Int("weir.groups", len(c.Callers)), attribute.Int("weir.limits", c.Limits)))
 	back := trace.Link{SpanContext: span.SpanContext()}
-	for _, caller := range c.Callers {
-		if of := trace.SpanFromContext(caller); caller != parent && of.IsRecording() {
+	for i, caller := range c.Callers {
+		if of := trace.SpanFromContext(caller); i != first && of.IsRecording() {
 			of.AddLink(back)
 		}
 	}

@@ -106,3 +106,24 @@ func TestConcurrentCallersOfAServerShareSpansOfTheirCalls(t *testing.T) {
 		t.Errorf("calls by what they do: %v", verbs)
 	}
 }
+
+// contextWithFields is a context that cannot be compared: == with another one panics.
+type contextWithFields struct {
+	context.Context
+	_ []string
+}
+
+// TestCallersOfAnyTypeOfContextAreTraced: some types cannot be compared.
+func TestCallersOfAnyTypeOfContextAreTraced(t *testing.T) {
+	b := newBench(t, false, trace.AlwaysSample())
+	var callers []context.Context
+	for _, name := range []string{"first", "second"} {
+		ctx, span := b.tracers.Tracer("caller").Start(t.Context(), name)
+		defer span.End()
+		callers = append(callers, contextWithFields{Context: ctx})
+	}
+	b.observer.StoreCall(script.TracedCall{Verb: "apply", Limits: 2, Callers: callers})(nil)
+	if links := b.ended.Ended()[0].Links(); len(links) != 2 {
+		t.Errorf("links %v, want 2", links)
+	}
+}
