@@ -513,3 +513,11 @@ func TestTheFormOfASignInPostsToItself(t *testing.T) {
 		t.Errorf("%d\n%s", w.Code, body)
 	}
 }
+
+// TestAnExplanationSaysTheTimesOfALimit: of a schedule.
+func TestAnExplanationSaysTheTimesOfALimit(t *testing.T) {
+	got := explainedLimitOf(&policy.PlannedLimit{Action: policy.ActionBlock, Source: policy.FromTier, When: "Sat-Sun", Enforced: true}).Says
+	if want := "blocks, from tier at Sat-Sun"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -169,6 +169,7 @@ const subjectsPeriod = 5 * time.Minute
 // tick ends a second.
 func (r *Recorder) tick(now time.Time) {
 	totals := r.totals()
+	now = time.Unix(max(now.Unix(), 60), 0) // a clock that was never set may begin at 0 or before
 	minute, period := now.Unix()/60, now.Unix()/int64(subjectsPeriod/time.Second)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -338,3 +338,16 @@ func BenchmarkObserve(b *testing.B) {
 		}
 	})
 }
+
+// TestAClockThatWasNeverSetIsNoPanic: a machine without a battery begins in 1970.
+func TestAClockThatWasNeverSetIsNoPanic(t *testing.T) {
+	r := still(t, 0)
+	for _, at := range []int64{-5, 0, 1, 59, 61, start.Unix()} {
+		r.Observe(t.Context(), answer(true, false))
+		r.ObserveVerdict(t.Context(), &policy.Verdict{Rules: []policy.RuleVerdict{{PlannedLimit: policy.PlannedLimit{Rule: "a", Enforced: true}, Decided: true}}}, nil)
+		r.tick(time.Unix(at, 0))
+	}
+	if c := r.rule("a"); c.total.answered() != 6 {
+		t.Errorf("%d answers, want 6", c.total.answered())
+	}
+}

@@ -223,16 +223,19 @@ func explainedOf(e *policy.Explanation) *explained {
 }
 
 func explainedLimitOf(l *policy.PlannedLimit) explainedLimit {
-	says := ""
+	says, source := "", l.Source.String()
+	if l.When != "" {
+		source += " at " + l.When
+	}
 	switch l.Action {
 	case policy.ActionMissing:
 		says = "denies, because a key attribute is missing"
 	case policy.ActionBlock:
-		says = "blocks, from " + l.Source.String()
+		says = "blocks, from " + source
 	case policy.ActionExempt:
-		says = "exempts, from " + l.Source.String()
+		says = "exempts, from " + source
 	default:
-		says = fmt.Sprintf("%s, from %s, costs %d", l.Spec, l.Source, l.Cost)
+		says = fmt.Sprintf("%s, from %s, costs %d", l.Spec, source, l.Cost)
 	}
 	if l.Shards > 0 {
 		says += fmt.Sprintf(", from one of %d shards", l.Shards)
