@@ -140,7 +140,7 @@ func (s *Service) account(r *http.Request) ui.Account {
 // other site sends. What is the same for everybody is shown to everybody.
 func (s *Service) pageHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name := strings.TrimPrefix(r.URL.Path, pagePrefix)
+		name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] // as the page reads it
 		switch {
 		case ui.IsAsset(r):
 			s.tenants[config.DefaultTenant].page.ServeHTTP(w, r)

@@ -336,3 +336,15 @@ func TestStreamsEndWhenTheServiceStops(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEveryPathOfAFormIsAWrite: the page looks at the last part of a path alone.
+func TestEveryPathOfAFormIsAWrite(t *testing.T) {
+	folder := files(t, "weir.yaml", free+"auth: {file: callers.yaml}\nself_limits: {writes: 'fixed-window:2/1h'}\n", "callers.yaml", callers("writer write default"))
+	b := &browser{running: run(t, load(t, folder), &Options{Policy: []byte(shadowPolicy)})}
+	for i, want := range []int{http.StatusConflict, http.StatusConflict, http.StatusTooManyRequests} {
+		form := url.Values{"rule": {"trial"}, "mode": {"enforce"}, "version": {"another"}}
+		if answer, _ := b.do(t, "POST", "/ui/below/mode", form, "Authorization", "Bearer token-writer"); answer.StatusCode != want {
+			t.Errorf("write %d: %d, want %d", i+1, answer.StatusCode, want)
+		}
+	}
+}
