@@ -117,7 +117,7 @@ func (d *decoder) checkHeaders(h *RLSHeaders) {
 
 func (d *decoder) zone(name string) *time.Location {
 	zone, err := time.LoadLocation(name)
-	if name == "Local" {
+	if name == "Local" || name == "localtime" || name == "posixrules" {
 		err = errors.New("the zone of a machine may be another one on the next node")
 	}
 	if err != nil {
