@@ -24,9 +24,10 @@ type direct struct {
 
 func (d *direct) init(c *call) { d.call = c }
 
-// isDirect reports whether the caller of p may make a call itself.
+// isDirect reports whether the caller of p may make a call itself. A time-out that ends beyond
+// all Durations is no deadline of a call.
 func (d *dispatcher) isDirect(p *pending) bool {
-	return p.ctx.Done() == nil && p.timeout <= d.store.opts.Timeout && d.store.punctual != nil && d.store.punctual.HonorsDeadline()
+	return p.ctx.Done() == nil && p.until > 0 && p.timeout <= d.store.opts.Timeout && d.store.punctual != nil && d.store.punctual.HonorsDeadline()
 }
 
 // begin makes the call a direct one of p. The caller holds mu of the dispatcher.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,5 +202,24 @@ func TestDirectCallClosesIdleConnectionsOfASilentServer(t *testing.T) {
 		if p.closed[0] != s.name(&oneOp("silent", windowOf10)[0].Slot) {
 			t.Errorf("closed for %q", p.closed)
 		}
+	})
+}
+
+// TestCallWithTheLongestTimeOutsWaits: that of the caller and that of the store may be as long
+// as a Duration can be.
+func TestCallWithTheLongestTimeOutsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &punctualClient{poolClient: &poolClient{manualClient: newManual(), connections: make(chan struct{})}}
+		s := open(t, p, &Options{Timeout: math.MaxInt64})
+		time.Sleep(time.Second)
+		c := forever(store.FeaturesOf(s).Within(math.MaxInt64), true, "k")
+		p.connect()
+		call := p.next(t)
+		if time.Sleep(time.Hour); !c.waiting() {
+			t.Fatalf("given up: %v", c.err)
+		}
+		call.admit()
+		c.wantAdmitted(t, "k")
+		wantNothingLeft(t, s)
 	})
 }
