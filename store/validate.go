@@ -50,7 +50,7 @@ func ValidateLimit(i int, a algorithm.Algorithm) error {
 		return &InputError{i, "Slot.Algorithm kind", strconv.Quote(spec.Kind), "1 to 64 of a-z, 0-9, '-', '.', '/'"}
 	}
 	if !algorithm.ValidIdentity(spec.Identity) {
-		return &InputError{i, "Slot.Algorithm identity", strconv.Quote(spec.Identity), "at most 32 of a-z, 0-9, '-', '.'"}
+		return &InputError{i, "Slot.Algorithm identity", strconv.Quote(spec.Identity), "at most 64 of a-z, A-Z, 0-9, '-', '.', '/', '_', '+'"}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestValidateRefusesWhatNoStoreTakes(t *testing.T) {
 		{"a negative cost", []store.Op{good, op(secret, "m", perSecond, -3)}, store.InputError{Op: 1, Field: "Request.Cost", Value: "-3", Allowed: "0 or more"}},
 		{"a negative delay", []store.Op{good, late}, store.InputError{Op: 1, Field: "Request.MaxDelay", Value: "-1ns", Allowed: "0 or more"}},
 		{"a bad kind", []store.Op{op(secret, "l", named("A:b"), 1)}, store.InputError{Op: 0, Field: "Slot.Algorithm kind", Value: `"A:b"`, Allowed: "1 to 64 of a-z, 0-9, '-', '.', '/'"}},
-		{"a bad identity", []store.Op{op(secret, "l", periodic("1 m"), 1)}, store.InputError{Op: 0, Field: "Slot.Algorithm identity", Value: `"1 m"`, Allowed: "at most 32 of a-z, 0-9, '-', '.'"}},
+		{"a bad identity", []store.Op{op(secret, "l", periodic("1 m"), 1)}, store.InputError{Op: 0, Field: "Slot.Algorithm identity", Value: `"1 m"`, Allowed: "at most 64 of a-z, A-Z, 0-9, '-', '.', '/', '_', '+'"}},
 		{"a verb that is none", verb(perSecond, algorithm.Request{Cost: 1, Verb: 3}), store.InputError{Op: 0, Field: "Request.Verb", Value: "verb(3)", Allowed: "take, charge or refund"}},
 		{"a verb below none", verb(perSecond, algorithm.Request{Cost: 1, Verb: -1}), store.InputError{Op: 0, Field: "Request.Verb", Value: "verb(-1)", Allowed: "take, charge or refund"}},
 		{"a charge of what knows none", verb(named("x/1"), algorithm.Request{Cost: 1, Verb: algorithm.Charge}), store.InputError{Op: 0, Field: "Request.Verb", Value: "charge", Allowed: "take: x/1 is no algorithm.Charger"}},
