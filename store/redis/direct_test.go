@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,11 +45,13 @@ func TestDirectCallWithoutAConnectionEndsInTime(t *testing.T) {
 		pool, _ := open(t, &redis.Options{Addr: server.Addr(), PoolSize: 1, PoolTimeout: time.Minute, ContextTimeoutEnabled: true})
 		hold(t, pool)
 		greeting, _ := open(t, &redis.Options{Addr: listen(t), ReadTimeout: time.Minute, ContextTimeoutEnabled: true})
-		dialed, given := make(chan struct{}), make(chan struct{}, 1)
+		dialed := make(chan struct{})
+		var begun, given atomic.Int32 // none begins where the time is up before
 		dial, _ := open(t, &redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true,
 			Dialer: func(context.Context, string, string) (net.Conn, error) {
+				begun.Add(1)
+				defer given.Add(1)
 				<-dialed
-				given <- struct{}{}
 				return nil, errors.New("given up")
 			}})
 		for name, raw := range map[string]*redis.Client{"pool": pool, "greeting": greeting, "dial": dial} {
@@ -73,6 +76,6 @@ func TestDirectCallWithoutAConnectionEndsInTime(t *testing.T) {
 			}
 		}
 		close(dialed)
-		<-given
+		servertest.Await(t, "no dial is left", func() bool { return begun.Load() == given.Load() })
 	})
 }
