@@ -217,8 +217,13 @@ func zoneOf(name string) (*time.Location, error) {
 // isZoneName reports whether a name can be one of the database. What is local is another
 // zone on another machine.
 func isZoneName(name string) bool {
-	if len(name) > maxZone || strings.EqualFold(name, "local") || isAnchor(name) {
+	if len(name) > maxZone || isAnchor(name) {
 		return false
+	}
+	for _, local := range []string{"local", "localtime", "posixrules"} {
+		if strings.EqualFold(name, local) {
+			return false
+		}
 	}
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -3,6 +3,7 @@ package policy
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -110,10 +111,17 @@ func (c *compiler) limitNames(tier int) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// maxScheduled bounds the entries of a schedule, all of which a decision may look at.
+const maxScheduled = 100
+
 // schedule reads a schedule of limits that have names, or of the one limit, "", of a rule. what
 // says what has the names.
 func (c *compiler) schedule(at Path, entries []Scheduled, names []string, one bool, what string) map[string][]scheduled {
 	byName := map[string][]scheduled{}
+	if len(entries) > maxScheduled {
+		c.refuse(at, strconv.Itoa(len(entries))+" entries", "at most "+strconv.Itoa(maxScheduled), "")
+		return byName
+	}
 	for i := range entries {
 		entry, here := &entries[i], at.with(i)
 		when := c.week(here, entry)

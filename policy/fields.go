@@ -86,7 +86,7 @@ var table = []structInfo{
 		{name: "calm_at", about: "Percent of a limit below which the standing is `normal` again; at most `warn_at`.", usual: "70", min: 1, max: 100},
 	}},
 	{reflect.TypeFor[Scheduled](), "Schedules", "Other numbers for limits at some times of the week. States run on: a limit keeps its algorithm, and a window its period, or it is `0` or `unlimited`. Exactly one of `limit` and `limits` says which.", []fieldInfo{
-		{name: "when", about: "Days, times of the day or both: `Mon-Fri 08:00-18:00`, `Sat-Sun`, `22:00-06:00`; several with a comma between. A time until one that is not later ends on the next day, and belongs to the day on which it begins. The end does not belong to it. Times are those that clocks show: of an hour that clocks show twice both count, and one that they skip never comes.", required: true, pattern: whenPattern},
+		{name: "when", about: "Days, times of the day or both: `Mon-Fri 08:00-18:00`, `Sat-Sun`, `22:00-06:00`; up to 50 with a comma between. A time until one that is not later ends on the next day, and belongs to the day on which it begins. The end does not belong to it. Times are those that clocks show: of an hour that clocks show twice both count, and one that they skip never comes.", required: true, pattern: whenPattern},
 		{name: "zone", about: "The name of a zone of the IANA database, such as `Europe/Berlin`.", usual: "UTC", pattern: zonePattern},
 		{name: "limit", about: "The limit of a rule that has one."},
 		{name: "limits", about: "Limits by name: of a tier, or of a rule that has several or one for each endpoint.", some: true, patterns: true},

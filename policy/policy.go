@@ -60,7 +60,8 @@ type Tier struct {
 	Limits map[string]Spec `json:"limits,omitempty"`
 	// Schedule has other numbers for Limits, also for those of the tier that this one extends,
 	// at some times of the week. The first entry that has a limit and whose time it is counts.
-	// Where this tier has a limit, the entries of the tier that it extends do not count for it.
+	// Where this tier has a limit, the entries of the tier that it extends do not count for it. At
+	// most 100 entries.
 	Schedule []Scheduled `json:"schedule,omitempty"`
 	// Algorithms, where there are any, are the only ones that limits of subjects and
 	// overrides may use for those who have the tier: names such as "gcra". Another one
@@ -89,7 +90,7 @@ type Rule struct {
 	Endpoints map[string]LimitRef `json:"endpoints,omitempty"`
 	// Schedule has other numbers for the limits of the rule at some times of the week. The
 	// first entry that has a limit and whose time it is counts. Limits of a tier alone are for
-	// Tier.Schedule.
+	// Tier.Schedule. At most 100 entries.
 	Schedule []Scheduled `json:"schedule,omitempty"`
 	// Cost is what a request costs. The zero value is 1 unit.
 	Cost Cost `json:"cost,omitzero"`
@@ -140,7 +141,7 @@ type LimitRef struct {
 // Unlimited. Which numbers a request meets is decided at the instant of the Enforcer.
 type Scheduled struct {
 	// When are days, times of the day or both, such as "Mon-Fri 08:00-18:00", "Sat-Sun" and
-	// "22:00-06:00", several with a comma between. Days are Mon to Sun. A time until one that is
+	// "22:00-06:00", up to 50 with a comma between. Days are Mon to Sun. A time until one that is
 	// not later ends on the next day, and belongs to the day on which it begins. Times are those
 	// that clocks in Zone show: of an hour that clocks show twice both count, and one
 	// that they skip never comes. The end does not belong to it. Required.

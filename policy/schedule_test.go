@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +102,8 @@ func TestSchedulesThatAreRefused(t *testing.T) {
 		p    Policy
 		want string
 	}{
+		{"too many entries", rule(simple, slices.Repeat([]Scheduled{{When: "Mon", Limit: "gcra:2/1m"}}, 101)...), `rules[0].schedule "101 entries"`},
+		{"too many parts", rule(simple, Scheduled{When: strings.Repeat("Mon,", 50) + "Mon", Limit: "gcra:2/1m"}), `rules[0].schedule[0].when`},
 		{"no times", rule(simple, Scheduled{Limit: "gcra:2/1m"}), `rules[0].schedule[0].when`},
 		{"no day", rule(simple, Scheduled{When: "Mod 08:00-09:00", Limit: "gcra:2/1m"}), `rules[0].schedule[0].when "Mod 08:00-09:00"`},
 		{"unknown zone", rule(simple, Scheduled{When: "Mon", Zone: "Europe/Berlim", Limit: "gcra:2/1m"}), `rules[0].schedule[0].zone "Europe/Berlim"`},

@@ -48,12 +48,18 @@ func (w *week) add(from, minutes int) {
 	}
 }
 
+// maxParts bounds the parts of Scheduled.When.
+const maxParts = 50
+
 // whenAllowed says what parseWeek reads.
 const whenAllowed = `days, times or both, such as "Mon-Fri 08:00-18:00", "Sat-Sun" or "22:00-06:00", several with a comma between`
 
 // parseWeek reads Scheduled.When.
 func parseWeek(text string, zone *time.Location) (*week, error) {
 	w := &week{zone: zone}
+	if n := strings.Count(text, ","); n >= maxParts {
+		return nil, errors.New("it has " + strconv.Itoa(n+1) + " parts, and may have " + strconv.Itoa(maxParts))
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		words := strings.FieldsFunc(part, func(r rune) bool { return r == ' ' })
 		days, from, minutes := []int{0, 1, 2, 3, 4, 5, 6}, 0, dayMinutes

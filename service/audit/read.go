@@ -78,7 +78,7 @@ func (l *Log) Read(q Query) (Page, error) {
 }
 
 // Last returns the last n entries of a tenant, the newest first. It reads the files of the
-// newest days, and does not hold up writers.
+// newest days, no further than the one with the 100,000th line, and does not hold up writers.
 func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 	dates, err := l.dates()
 	if err != nil {
@@ -88,9 +88,11 @@ func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 	last := l.seq // what is not synced is not shown
 	l.mu.Unlock()
 	var all []Entry
+	looked := 0
 	for _, date := range slices.Backward(dates) {
 		var of []Entry // of the day, in order: the last ones
 		err := l.lines(date, 0, func(e Entry) bool {
+			looked++
 			if e.Tenant == tenant && e.Seq <= last {
 				if of = append(of, e); len(of) >= 2*n {
 					of = append(of[:0], of[len(of)-n:]...)
@@ -106,7 +108,7 @@ func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 				all = append(all, e)
 			}
 		}
-		if len(all) >= n {
+		if len(all) >= n || looked >= mostRead {
 			break
 		}
 	}
