@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -519,5 +520,22 @@ func TestAnExplanationSaysTheTimesOfALimit(t *testing.T) {
 	got := explainedLimitOf(&policy.PlannedLimit{Action: policy.ActionBlock, Source: policy.FromTier, When: "Sat-Sun", Enforced: true}).Says
 	if want := "blocks, from tier at Sat-Sun"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSeriesWithoutANumberAreEmptyLists: the page adds to them, also where it was opened in the first
+// second of a process.
+func TestSeriesWithoutANumberAreEmptyLists(t *testing.T) {
+	p := open(t, nil)
+	for _, path := range []string{"/data?range=minutes", "/data?range=hour", "/data?rule=none"} {
+		var answer map[string]any
+		if err := json.Unmarshal([]byte(get(t, p, path)), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range []string{"at", "allowed", "denied", "shadow", "errors", "p50", "p99"} {
+			if _, is := answer[field].([]any); !is {
+				t.Errorf("%s: %s is %v", path, field, answer[field])
+			}
+		}
 	}
 }

@@ -211,8 +211,13 @@ type series struct {
 	Shadow  []float64 `json:"shadow"` // denied in shadow
 	Errors  []float64 `json:"errors"`
 	// P50 and P99 are in milliseconds; null where nothing was measured.
-	P50 []*float64 `json:"p50,omitempty"`
-	P99 []*float64 `json:"p99,omitempty"`
+	P50 []*float64 `json:"p50"`
+	P99 []*float64 `json:"p99"`
+}
+
+// newSeries has lists without a number, to which the page adds.
+func newSeries() series {
+	return series{[]int64{}, []float64{}, []float64{}, []float64{}, []float64{}, []*float64{}, []*float64{}}
 }
 
 func (s *series) add(p *point) {
@@ -248,7 +253,7 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 	h.recorder.mu.Lock()
 	points := h.recorder.ring.points(seconds, width)
 	h.recorder.mu.Unlock()
-	s := series{At: []int64{}}
+	s := newSeries()
 	for i := range points {
 		s.add(&points[i])
 	}
@@ -258,7 +263,7 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request) {
 // ruleSeries are the answers of a rule in each minute of the last hour.
 func (h *Handler) ruleSeries(id string) series {
 	c := h.recorder.rule(id)
-	s := series{At: []int64{}}
+	s := newSeries()
 	for i := range c.minutesOfHour {
 		m := &c.minutesOfHour[i]
 		s.At = append(s.At, c.firstOfMinutes+int64(i)*60)
@@ -353,7 +358,7 @@ func (h *Handler) eventOf(ticks int64) ([]byte, error) {
 	h.recorder.mu.Lock()
 	points := h.recorder.ring.points(1, 1)
 	h.recorder.mu.Unlock()
-	e.Last.At = []int64{}
+	e.Last = newSeries()
 	for i := range points {
 		e.Last.add(&points[i])
 	}

@@ -240,7 +240,11 @@ func (b *tab) note(event any) {
 	case *runtime.EventConsoleAPICalled:
 		b.wrong = append(b.wrong, "console."+string(e.Type))
 	case *runtime.EventExceptionThrown:
-		b.wrong = append(b.wrong, e.ExceptionDetails.Text)
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += ": " + e.ExceptionDetails.Exception.Description
+		}
+		b.wrong = append(b.wrong, text)
 	}
 }
 
