@@ -27,7 +27,7 @@ var kindsUnderTest = []struct {
 	{"sliding-log", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewSlidingLog(r) }},
 	{"sliding-counter", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) { return algorithm.NewSlidingCounter(r) }},
 	{"calendar-window", func(r algorithm.Rate, _ int64) (algorithm.Algorithm, error) {
-		return algorithm.NewCalendarWindow(r.Units, calendars[int(r.Per/time.Microsecond)%len(calendars)])
+		return algorithm.NewCalendarWindow(r.Units, calendars[int64(r.Per/time.Microsecond)%int64(len(calendars))])
 	}},
 }
 
