@@ -10,7 +10,6 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/clienttest"
-	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store/script"
 	"go.uber.org/goleak"
 )
@@ -32,26 +31,20 @@ var modes = map[string]valkey.ClientOption{
 	"always pipeline": {AlwaysPipelining: true},
 	"never pipeline":  {DisableAutoPipelining: true},
 	"RESP2":           {AlwaysRESP2: true},
-	dedicating:        {},
 }
-
-// dedicating is the way of a store that shares its calls.
-const dedicating = "dedicated connections"
 
 // few are those that differ most, for what takes long.
 var few = map[string]valkey.ClientOption{
 	"default":         modes["default"],
 	"always pipeline": modes["always pipeline"],
 	"never pipeline":  modes["never pipeline"],
-	dedicating:        modes[dedicating],
 }
 
 // library is valkey-go, for what all libraries must do.
 var library = &clienttest.Library{
 	Open:         openAt,
-	Modes:        []string{"default", "one connection", "many", "always pipeline", "never pipeline", "RESP2", dedicating},
-	Few:          []string{"default", "always pipeline", "never pipeline", dedicating},
-	ContextOnly:  []string{dedicating},
+	Modes:        []string{"default", "one connection", "many", "always pipeline", "never pipeline", "RESP2"},
+	Few:          []string{"default", "always pipeline", "never pipeline"},
 	ClusterModes: []string{"default", "always pipeline", "never pipeline"},
 	Refusal: func(err error) bool {
 		var theirs *valkey.ValkeyError
@@ -82,15 +75,10 @@ func openAt(tb testing.TB, at clienttest.At) *clienttest.Opened {
 		addr = at.Cluster[0] // the others are found
 	}
 	raw, c := open(tb, addr, opts)
-	c.dedicates = at.Mode == dedicating
 	return &clienttest.Opened{
 		Client: c,
 		New:    func(opts *script.Options) (*script.Store, error) { return New(raw, opts) },
-		Warm: func(tb testing.TB, _ int) { // it has what it uses
-			servertest.Await(tb, "a connection is made", func() bool {
-				return !c.dedicates || c.HonorsDeadline() && !c.dedicated.making.Load()
-			})
-		},
+		Warm:   func(testing.TB, int) {}, // it has what it uses
 		Repeated: func(key string) error {
 			return raw.Do(context.Background(), raw.B().Arbitrary("INCR").Args(key).ReadOnly()).Error()
 		},

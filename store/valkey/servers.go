@@ -16,7 +16,6 @@ var (
 	_ script.Redialer   = (*client)(nil)
 	_ script.IdleCloser = (*client)(nil)
 	_ script.Sender     = (*client)(nil)
-	_ script.Punctual   = (*client)(nil)
 )
 
 // Sharded implements script.Sharded.
@@ -33,7 +32,7 @@ func (c *client) CallsSend() bool { return true }
 // client see that. Commands of the application that were sent over the same
 // connection behind the QUIT end with an error; on a replica, those that write would
 // anyway, and valkey-go repeats those that read. Of the connections for commands that
-// block each round ends one.
+// block each call ends one.
 func (c *client) Redial(ctx context.Context) {
 	if c.cluster {
 		return
@@ -43,11 +42,7 @@ func (c *client) Redial(ctx context.Context) {
 	// The client may have told the end of the connection before it drew its
 	// conclusion. It has when this one returns, over the old or the next.
 	c.valkey.Do(ctx, b().Arbitrary("PING").Build())
-	blocking := int(min(c.dedicated.idle.Swap(0), maxDedicated))
 	if c.distrusts() {
-		blocking = max(blocking, 1)
-	}
-	for range blocking {
 		c.valkey.DoMulti(ctx, b().Arbitrary("QUIT").Blocking(), b().Arbitrary("PING").Blocking())
 	}
 }
@@ -66,7 +61,6 @@ const distrusted = 15 * time.Second
 // be many new connections where a server hangs for a moment.
 func (c *client) CloseIdle(ctx context.Context, key string) {
 	c.trusted.Store(time.Now().Add(distrusted).UnixNano())
-	c.dedicated.idle.Store(0)
 	server := c.valkey
 	if c.cluster {
 		if server = c.valkey.Nodes()[c.Node(key)]; server == nil {

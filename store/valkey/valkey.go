@@ -27,12 +27,8 @@
 //   - Dialer.Timeout is 5 s, and bounds a connection that is being made, up to the
 //     answer to its greeting.
 //   - DisableCache saves the memory of a cache that the store has no use for.
-//   - BlockingPoolSize is 1024. Where calls are shared, and outside of a cluster, the store
-//     takes up to four connections from this pool, so that a call has one to itself and a
-//     single caller with a time-out and a context that never ends makes its call itself. A
-//     pool that is always used up by the application costs that speed.
-//   - PipelineMultiplex has no effect on the store but in a cluster. While it has no
-//     connection from the pool, it uses one that all commands share.
+//   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
+//     connection, on which commands are sent together.
 //   - SendToReplicas is never to be true for a command that is not read-only. None
 //     of the store is marked so: a replica may lag behind.
 //
@@ -74,9 +70,7 @@ func New(c valkey.Client, opts *Options) (*Store, error) {
 	if expires(c) {
 		return nil, &store.InputError{Op: -1, Field: "client", Value: "a valkey.Client with a ConnLifetime", Allowed: "one without: it sends a command again"}
 	}
-	ours := newClient(c)
-	ours.dedicates = !ours.cluster && (opts == nil || opts.Share != 1)
-	return script.New(ours, opts)
+	return script.New(newClient(c), opts)
 }
 
 // expires says whether the connections of c have a ConnLifetime, which no method
@@ -101,9 +95,6 @@ type client struct {
 	watches sync.Pool
 	slots   slots
 	trusted atomic.Int64 // when shared connections are trusted again, in ns; 0 for now
-
-	dedicates bool // see dedicated
-	dedicated dedicated
 }
 
 var _ script.Client = (*client)(nil)
@@ -136,11 +127,8 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 // ask sends a command. One without a key goes to any server that a cluster client was ever
 // told of, such as one that is gone by now; in a list of commands it goes to a primary.
 func (c *client) ask(w *watch, sent *script.Command) valkey.ValkeyResult {
-	switch {
-	case c.cluster && sent.Key == 0:
+	if c.cluster && sent.Key == 0 {
 		return c.valkey.DoMulti(w, c.build(sent, false))[0]
-	case c.dedicates && !c.distrusts():
-		return c.askDedicated(w, sent)
 	}
 	return c.valkey.Do(w, c.build(sent, false))
 }
