@@ -27,6 +27,10 @@ type Library struct {
 	// Refusal reports whether an error is that of the library for an error reply.
 	Refusal func(err error) bool
 
+	// Direct reports whether some of Few end a call by its deadline, so that a single caller makes
+	// it itself: see script.Punctual.
+	Direct bool
+
 	// Allocations bounds those of a decision of a single caller.
 	Allocations float64
 }
@@ -62,10 +66,11 @@ type Opened struct {
 // Run runs the suite.
 func Run(t *testing.T, lib *Library) {
 	t.Helper()
-	for _, check := range []struct {
+	type named struct {
 		name string
 		run  func(t *testing.T, lib *Library)
-	}{
+	}
+	checks := []named{
 		{"replies become text", repliesBecomeText},
 		{"error replies keep their code", errorRepliesKeepTheirCode},
 		{"replies reach their callers", repliesReachTheirCallers},
@@ -74,7 +79,6 @@ func Run(t *testing.T, lib *Library) {
 		{"refusals are not repeated", refusalsAreNotRepeated},
 		{"ended context sends nothing", endedContextSendsNothing},
 		{"deadline ends the wait", deadlineEndsTheWait},
-		{"time-out ends a direct call", timeOutEndsADirectCall},
 		{"primary becomes a replica", primaryBecomesAReplica},
 		{"replica loses its primary", replicaLosesItsPrimary},
 		{"cluster", clusterFindsItsKeys},
@@ -86,7 +90,11 @@ func Run(t *testing.T, lib *Library) {
 		{"document is written and read", documentIsWrittenAndRead},
 		{"document loses no writer", documentLosesNoWriter},
 		{"document notifies its readers", documentNotifiesItsReaders},
-	} {
+	}
+	if lib.Direct {
+		checks = append(checks, named{"time-out ends a direct call", timeOutEndsADirectCall})
+	}
+	for _, check := range checks {
 		t.Run(check.name, func(t *testing.T) {
 			t.Parallel()
 			check.run(t, lib)

@@ -21,7 +21,7 @@ func timeOutEndsADirectCall(t *testing.T, lib *Library) {
 			o := lib.Open(t, At{Addr: s.Addr(), Mode: mode, Answer: time.Minute})
 			punctual, is := o.Client.(script.Punctual)
 			if !is {
-				t.Skip("the client leaves the deadline of a call to another goroutine: it makes no direct calls")
+				t.Fatal("the client is not Punctual")
 			}
 			states, err := script.New(o.Client, nil)
 			if err != nil {

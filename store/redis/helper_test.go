@@ -35,6 +35,7 @@ var library = &clienttest.Library{
 		var theirs redis.Error
 		return errors.As(err, &theirs)
 	},
+	Direct:      true,
 	Allocations: 7,
 }
 
