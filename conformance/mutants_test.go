@@ -153,7 +153,7 @@ func byChance(c conformance.Check) bool {
 	case "concurrent", "linear":
 		return true
 	}
-	return slices.Contains([]string{"context/ending", "close/while-in-use", "capability/own-clock"}, c.Name)
+	return slices.Contains([]string{"context/ending", "context/ended-while-queued", "close/while-in-use", "capability/own-clock"}, c.Name)
 }
 
 // brokenBy is the line of a failure that says what has broken the rule. Where the

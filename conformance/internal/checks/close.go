@@ -171,8 +171,9 @@ func queuedOnce(w *world.World, method string) error {
 			late.Store(true)
 		}
 	})
-	ctx, cancel := context.WithCancel(background)
+	ending, cancel := context.WithCancel(background)
 	defer cancel()
+	ctx := &watchedContext{Context: ending, seen: make(chan struct{})}
 	var err error
 	w.ConcurrentlyWith(2, func(i int) error {
 		if i == 0 {
@@ -186,6 +187,12 @@ func queuedOnce(w *world.World, method string) error {
 		return nil
 	}, func() {
 		<-begun
+		// A store that looks at the context first is about to wait when it has looked. One
+		// that looks only after it waited gives no sign.
+		select {
+		case <-ctx.seen:
+		case <-time.After(50 * time.Millisecond):
+		}
 		time.Sleep(2 * time.Millisecond) // until it waits
 		cancel()
 		ended.Store(true)
@@ -196,6 +203,23 @@ func queuedOnce(w *world.World, method string) error {
 		return world.Failure{What: "a call of " + method + " whose context ended while it waited for another", Got: fmt.Sprintf("the error %v", err), Want: "the error of the context"}
 	}
 	return nil
+}
+
+// watchedContext tells when somebody has looked at it for the first time.
+type watchedContext struct {
+	context.Context
+	once sync.Once
+	seen chan struct{}
+}
+
+func (c *watchedContext) Err() error {
+	defer c.once.Do(func() { close(c.seen) })
+	return c.Context.Err()
+}
+
+func (c *watchedContext) Done() <-chan struct{} {
+	defer c.once.Do(func() { close(c.seen) })
+	return c.Context.Done()
 }
 
 // endingCalls makes calls with ending contexts, each for one unit of every slot,
