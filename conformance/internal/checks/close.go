@@ -163,9 +163,10 @@ func queuedOnce(w *world.World, method string) error {
 	// call may read the clock again, as one through a decorator does.
 	var ended, late, returned atomic.Bool
 	held, begun, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	hold := sync.OnceFunc(func() { close(held) })
 	w.Clock.OnRead(func() {
 		if reads.Add(1) == 1 {
-			close(held)
+			hold()
 			<-release
 		} else if ended.Load() && !returned.Load() {
 			late.Store(true)
@@ -177,6 +178,7 @@ func queuedOnce(w *world.World, method string) error {
 	var err error
 	w.ConcurrentlyWith(2, func(i int) error {
 		if i == 0 {
+			defer hold() // also where the store panics before it reads the clock
 			_, _, err := w.Store.Apply(background, []store.Op{op})
 			return err
 		}
