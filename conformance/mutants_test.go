@@ -103,14 +103,18 @@ func TestEachBrokenStoreIsCaughtByTheCheckMeantForIt(t *testing.T) {
 }
 
 // What a check catches it catches each time, whatever is drawn, also in the quick
-// profile. Checks of concurrent callers do so at the default depth, which takes half a
-// minute: -conformance.runs=10 asks for it.
+// profile. Ten seeds, and checks of concurrent callers, which need the default depth, take
+// minutes: -conformance.runs=10 asks for them.
 func TestBrokenStoresAreCaughtTenTimesOfTen(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs a thousand checks; -short asks for less")
+		t.Skip("runs hundreds of checks; -short asks for less")
+	}
+	seeds := uint64(3)
+	if *runs >= 10 {
+		seeds = 10
 	}
 	for _, m := range mutants() {
-		for n := range uint64(10) {
+		for n := range seeds {
 			cfg := *m.cfg
 			cfg.Histories, cfg.Seed = quick, 1+1000*n
 			if *runs >= 10 {
