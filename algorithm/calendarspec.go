@@ -4,16 +4,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Calendar says which windows a CalendarWindow counts in.
 type Calendar struct {
 	// Unit is "day", "week", "month", "quarter" or "year". Required.
 	Unit string
-	// Zone is a name of the IANA database of time zones, such as "Europe/Berlin". "" is
-	// UTC. A program finds the database on the machine, or in itself where it imports
-	// time/tzdata.
+	// Zone is a name of the IANA database of time zones, such as "Europe/Berlin", as
+	// LoadZone takes it. "" is UTC.
 	Zone string
 	// Anchor is where a window starts; "" is Monday for a week, and the first day for the
 	// longer units. A day has none.
@@ -29,9 +27,6 @@ func weekdays() []string {
 	return []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
 }
 
-// maxZone is the most bytes of the name of a zone: the longest of the database has 32.
-const maxZone = 48
-
 // divide checks c, and finds its zone. What stands for the default is left out.
 func (c Calendar) divide() (d calendar, err error) {
 	if d.unit, err = readUnit(c.Unit); err != nil {
@@ -46,7 +41,7 @@ func (c Calendar) divide() (d calendar, err error) {
 	if c.Anchor == d.unit.defaultAnchor() {
 		c.Anchor = ""
 	}
-	if d.zone, err = zoneOf(c.Zone); err != nil {
+	if d.zone, err = loadZone("calendar-window", "zone", c.Zone); err != nil {
 		return d, err
 	}
 	d.Calendar, d.identity = c, c.Unit
@@ -189,66 +184,6 @@ func (d *calendar) readDate(text string) error {
 		return refuseCalendar("anchor", text, "a day that the month has in some year; perhaps "+text[:3]+strconv.FormatInt(longest, 10))
 	}
 	return nil
-}
-
-// zoneOf finds a zone in the database.
-func zoneOf(name string) (*time.Location, error) {
-	const allowed = "a name of the IANA database of time zones, such as Europe/Berlin or UTC"
-	if name == "" {
-		return time.UTC, nil
-	}
-	if !isZoneName(name) {
-		return nil, refuseCalendar("zone", name, allowed)
-	}
-	if zone, err := time.LoadLocation(name); err == nil {
-		return zone, nil
-	}
-	if near := nearZone(name); near != name {
-		if _, err := time.LoadLocation(near); err == nil {
-			return nil, refuseCalendar("zone", name, allowed+"; perhaps "+near)
-		}
-	}
-	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
-		return nil, refuseCalendar("zone", name, allowed+"; there is no database on this machine, and a program that imports time/tzdata brings one along")
-	}
-	return nil, refuseCalendar("zone", name, allowed)
-}
-
-// isZoneName reports whether a name can be one of the database. What is local is another
-// zone on another machine.
-func isZoneName(name string) bool {
-	if len(name) > maxZone || isAnchor(name) {
-		return false
-	}
-	for _, local := range []string{"local", "localtime", "posixrules"} {
-		if strings.EqualFold(name, local) {
-			return false
-		}
-	}
-	for i, c := range []byte(name) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || (c < '0' || c > '9') && strings.IndexByte("/_+-", c) < 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// nearZone writes a name as the database does: Europe/Berlin, America/New_York, UTC.
-func nearZone(name string) string {
-	if len(name) <= 3 {
-		return strings.ToUpper(name)
-	}
-	text := []byte(strings.ToLower(name))
-	for i := range text {
-		if text[i] == ' ' {
-			text[i] = '_'
-		}
-		if (i == 0 || text[i-1] == '/' || text[i-1] == '_') && text[i] >= 'a' && text[i] <= 'z' {
-			text[i] -= 'a' - 'A'
-		}
-	}
-	return string(text)
 }
 
 // readCalendarWindow reads what follows the name in a spec: L/UNIT[,zone=Z][,anchor=A].

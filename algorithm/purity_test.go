@@ -43,7 +43,7 @@ var mayUseOfTime = []string{
 
 // mayUseOfTimeIn lists names of package time that one file may use, and what for.
 var mayUseOfTimeIn = map[string]struct{ file, reason string }{
-	"LoadLocation": {"calendarspec.go", "a constructor reads the table of a zone; decisions look into it, and read nothing"},
+	"LoadLocation": {"zone.go", "a constructor reads the table of a zone; decisions look into it, and read nothing"},
 }
 
 // mayBeVariables are the package's variables, which nothing may write to.

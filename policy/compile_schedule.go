@@ -175,16 +175,13 @@ func (c *compiler) zone(name string) *time.Location {
 	if zone, known := c.zones[name]; known {
 		return zone
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil || localZones[name] {
+	zone, err := algorithm.LoadZone(name)
+	if err != nil {
 		zone = nil
 	}
 	c.zones[name] = zone
 	return zone
 }
-
-// localZones are names that mean another zone on another machine.
-var localZones = map[string]bool{"Local": true, "localtime": true, "posixrules": true}
 
 // first returns a spec that fits, with which the others are compared: the base, or else the first
 // one of the schedules, those that it extends before its own; nil where there is none.

@@ -146,8 +146,7 @@ type Scheduled struct {
 	// that clocks in Zone show: of an hour that clocks show twice both count, and one
 	// that they skip never comes. The end does not belong to it. Required.
 	When string `json:"when"`
-	// Zone is the name of a zone of the IANA database, of the machine or of package
-	// time/tzdata. "" is UTC.
+	// Zone is the name of a zone of the IANA database, as algorithm.LoadZone takes it. "" is UTC.
 	Zone string `json:"zone,omitempty"`
 	// Limit is the limit of a rule that has one.
 	Limit Spec `json:"limit,omitempty"`

@@ -195,7 +195,7 @@ func TestAZoneOfSchedulesIsReadOnce(t *testing.T) {
 
 // TestZonesOfTheMachineAreRefused: they are other zones on other machines.
 func TestZonesOfTheMachineAreRefused(t *testing.T) {
-	for _, zone := range []string{"Local", "localtime", "posixrules"} {
+	for _, zone := range []string{"Local", "localtime", "LocalTime", "posixrules"} {
 		p := one(Rule{ID: "r", Limit: specOf("gcra:1/1m"), Schedule: []Scheduled{{When: "Mon", Zone: zone, Limit: Block}}})
 		var invalid *InvalidError
 		if _, err := Compile(p, nil); !errors.As(err, &invalid) || len(invalid.Fields) != 1 || invalid.Fields[0].Path.String() != "rules[0].schedule[0].zone" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // also where the machine has no database
 
 	"pgregory.net/rapid"
 

@@ -85,7 +85,7 @@ func (d *decoder) checkFronts(c *Config) {
 		d.checkHeaders(r.Headers)
 	}
 	if g := c.Gubernator; g != nil {
-		c.zone = d.zone(g.Zone)
+		d.zone(g.Zone)
 	}
 }
 
@@ -115,15 +115,11 @@ func (d *decoder) checkHeaders(h *RLSHeaders) {
 	}
 }
 
-func (d *decoder) zone(name string) *time.Location {
-	zone, err := time.LoadLocation(name)
-	if name == "Local" || name == "localtime" || name == "posixrules" {
-		err = errors.New("the zone of a machine may be another one on the next node")
+func (d *decoder) zone(name string) {
+	_, err := algorithm.LoadZone(name)
+	if refused := (*algorithm.ParameterError)(nil); errors.As(err, &refused) {
+		d.add("gubernator.zone", name, "", refused.Allowed)
 	}
-	if err != nil {
-		d.add("gubernator.zone", name, err.Error(), "a name of the IANA time zone database, such as Europe/Berlin, or UTC")
-	}
-	return zone
 }
 
 func (d *decoder) within(path string, n, least, most int) {

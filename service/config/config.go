@@ -49,7 +49,6 @@ type Config struct {
 	limits []weir.Limit
 	secret []byte // of SecretFile; nil for none
 	store  StoreSecrets
-	zone   *time.Location // of Gubernator
 }
 
 // Listen are the addresses that the service listens on, HOST:PORT. Port 0 is any that is
@@ -263,9 +262,6 @@ func (c *Config) NamedLimits() []weir.Limit { return c.limits }
 
 // NamedLimits are the limits of the tenant alone.
 func (t *Tenant) NamedLimits() []weir.Limit { return t.limits }
-
-// GubernatorZone is Gubernator.Zone.
-func (c *Config) GubernatorZone() *time.Location { return c.zone }
 
 // Secret is what SecretFile holds; nil for none.
 func (c *Config) Secret() []byte { return c.secret }

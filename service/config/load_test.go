@@ -151,7 +151,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 		"lease":         *c.Lease == Lease{10, 11, 2 * time.Second, 13},
 		"rls": c.RLS.Charge == "exact" && c.RLS.Shadow && c.RLS.Quota && c.RLS.DynamicMetadata && c.RLS.MergeDomains && c.RLS.Strict &&
 			*c.RLS.Headers == RLSHeaders{"X-Limit", "X-Remaining", "X-Reset"},
-		"zone":  c.GubernatorZone().String() == "Europe/Berlin",
+		"zone":  c.Gubernator.Zone == "Europe/Berlin",
 		"ui":    c.UI.ShowKeys,
 		"audit": c.Audit.Days == 30 && string(c.Audit.Key()) == "0123456789abcdef",
 		"local": c.Local == Local{3, 9}, "store": c.Store.Timeout == 50*time.Millisecond && c.Store.MaxKeys == 7,

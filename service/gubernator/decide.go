@@ -188,7 +188,7 @@ func (q *query) apply(ctx context.Context, slot *store.Slot, r algorithm.Request
 		if err != nil || !is || w.contains(q.at) {
 			return err
 		}
-		begin, end, err := calendar(q.at.Time().In(q.service.opts.Zone), q.item.GetDuration())
+		begin, end, err := q.service.calendar.interval(q.at.Time(), q.item.GetDuration())
 		if err != nil {
 			return err
 		}

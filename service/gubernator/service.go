@@ -3,6 +3,7 @@ package gubernator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -17,8 +18,9 @@ import (
 
 // Options are the optional settings of a Service. nil means all defaults.
 type Options struct {
-	// Zone is where days, months and years of DURATION_IS_GREGORIAN begin. nil is UTC.
-	Zone *time.Location
+	// Zone is where days, months and years of DURATION_IS_GREGORIAN begin: a name of the IANA
+	// database of time zones, as in algorithm.Calendar. "" is UTC.
+	Zone string
 	// Clock says in which calendar interval an item of DURATION_IS_GREGORIAN probably is.
 	// Where the store's clock is in another one, that counts, and costs a call more. nil is
 	// the clock of the machine.
@@ -36,9 +38,10 @@ type Options struct {
 // decided in their order; the others concurrently, where the store waits for a network.
 type Service struct {
 	pb.UnimplementedV1Server
-	store store.Store
-	opts  Options
-	seed  maphash.Seed
+	store    store.Store
+	opts     Options
+	calendar calendar
+	seed     maphash.Seed
 }
 
 var _ pb.V1Server = (*Service)(nil)
@@ -58,8 +61,9 @@ func New(s store.Store, opts *Options) (*Service, error) {
 	if opts != nil {
 		service.opts = *opts
 	}
-	if service.opts.Zone == nil {
-		service.opts.Zone = time.UTC
+	var err error
+	if service.calendar, err = newCalendar(service.opts.Zone); err != nil {
+		return nil, fmt.Errorf("gubernator: %w", err)
 	}
 	if service.opts.Clock == nil {
 		service.opts.Clock = machine{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // also where the machine has no database
 
 	"github.com/benbjohnson/clock"
 	"google.golang.org/protobuf/proto"
@@ -70,33 +71,45 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// calendarOf is the calendar of a service in a zone.
+func calendarOf(t *testing.T, zone string) *calendar {
+	t.Helper()
+	s, err := New(inMemory(t, mockClock()), &Options{Zone: zone})
+	return &must(t, s, err).calendar
+}
+
+// TestZoneHasToBeInTheDatabase, and to be the same on every machine.
+func TestZoneHasToBeInTheDatabase(t *testing.T) {
+	for _, zone := range []string{"Europe/Berlim", "Local", "localtime", "berlin"} {
+		if _, err := New(inMemory(t, mockClock()), &Options{Zone: zone}); err == nil || !strings.HasPrefix(err.Error(), "gubernator: ") || !strings.Contains(err.Error(), zone) {
+			t.Errorf("%s: %v", zone, err)
+		}
+	}
+}
+
 // TestCalendar: intervals in their zone, also where its clock changes.
 func TestCalendar(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Skip("no time zones here: " + err.Error())
-	}
-	kathmandu, err := time.LoadLocation("Asia/Kathmandu") // +05:45
-	must(t, kathmandu, err)
 	at := func(text string) time.Time {
 		parsed, err := time.Parse(time.RFC3339, text)
 		return must(t, parsed, err)
 	}
 	for _, c := range []struct {
 		now        string
-		zone       *time.Location
+		zone       string
 		unit       int64
 		begin, end string
 	}{
-		{"2026-11-27T10:20:30Z", time.UTC, 0, "2026-11-27T10:20:00Z", "2026-11-27T10:21:00Z"},
-		{"2026-11-27T10:20:30Z", kathmandu, 1, "2026-11-27T10:15:00Z", "2026-11-27T11:15:00Z"},
-		{"2026-11-27T23:30:00Z", berlin, 2, "2026-11-27T23:00:00Z", "2026-11-28T23:00:00Z"},
-		{"2026-10-25T12:00:00Z", berlin, 2, "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"}, // 25 hours
-		{"2026-03-29T12:00:00Z", berlin, 2, "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"}, // 23 hours
-		{"2028-02-29T12:00:00Z", time.UTC, 4, "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"},
-		{"2026-12-31T23:59:59Z", time.UTC, 5, "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"2026-11-27T10:20:30Z", "", 0, "2026-11-27T10:20:00Z", "2026-11-27T10:21:00Z"},
+		{"2026-11-27T10:20:30Z", "Asia/Kathmandu", 1, "2026-11-27T10:15:00Z", "2026-11-27T11:15:00Z"}, // +05:45
+		{"2026-11-27T23:30:00Z", "Europe/Berlin", 2, "2026-11-27T23:00:00Z", "2026-11-28T23:00:00Z"},
+		{"2026-10-25T12:00:00Z", "Europe/Berlin", 2, "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},    // 25 hours
+		{"2026-03-29T12:00:00Z", "Europe/Berlin", 2, "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"},    // 23 hours
+		{"2009-11-01T02:45:00Z", "America/St_Johns", 2, "2009-11-01T02:30:00Z", "2009-11-02T03:30:00Z"}, // 31 October once more, for an hour
+		{"2011-12-30T10:00:00Z", "Pacific/Apia", 2, "2011-12-30T10:00:00Z", "2011-12-31T10:00:00Z"},     // after 29 December
+		{"2028-02-29T12:00:00Z", "", 4, "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"},
+		{"2026-12-31T23:59:59Z", "", 5, "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 	} {
-		begin, end, err := calendar(at(c.now).In(c.zone), c.unit)
+		begin, end, err := calendarOf(t, c.zone).interval(at(c.now), c.unit)
 		if err != nil || !begin.Equal(at(c.begin)) || !end.Equal(at(c.end)) {
 			t.Errorf("%v: %s to %s, %v", c, begin.UTC(), end.UTC(), err)
 		}
@@ -106,19 +119,16 @@ func TestCalendar(t *testing.T) {
 // TestCalendarWhereTheClockChangesAtMidnight: each instant lies in its interval, and
 // intervals follow each other without a gap.
 func TestCalendarWhereTheClockChangesAtMidnight(t *testing.T) {
-	for _, name := range []string{"America/Sao_Paulo", "Africa/Cairo", "Asia/Amman", "Atlantic/Azores", "Pacific/Apia", "Australia/Lord_Howe"} {
-		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Skip("no time zones here: " + err.Error())
-		}
+	for _, name := range []string{"America/Sao_Paulo", "Africa/Cairo", "Asia/Amman", "Atlantic/Azores", "Pacific/Apia", "Australia/Lord_Howe", "America/St_Johns"} {
+		days := calendarOf(t, name)
 		var last time.Time // end of the interval
 		for now := time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC); now.Year() < 2012; now = now.Add(30 * time.Minute) {
-			begin, end, err := calendar(now.In(zone), 2)
+			begin, end, err := days.interval(now, 2)
 			if err != nil || begin.After(now) || !end.After(now) {
-				t.Fatalf("%s lies not within %s to %s, %v", now.In(zone), begin, end, err)
+				t.Fatalf("%s: %s lies not within %s to %s, %v", name, now, begin, end, err)
 			}
 			if !last.IsZero() && !end.Equal(last) && !begin.Equal(last) {
-				t.Fatalf("%s begins at %s, and the day before ends at %s", now.In(zone), begin, last)
+				t.Fatalf("%s: the day of %s begins at %s, and the day before ends at %s", name, now, begin, last)
 			}
 			last = end
 		}
