@@ -86,6 +86,8 @@ var rules = []rule{
 		[]string{"golang.org/x/term",
 			// Percentiles of latencies to three digits in bounded memory; timers that end in time.
 			"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/sys/unix",
+			// How many columns of a terminal a character takes.
+			"golang.org/x/text/width",
 			// What the client of the service takes and returns.
 			"google.golang.org/grpc",
 			// The clock that a check hands to the store that it opens.

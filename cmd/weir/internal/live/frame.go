@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Frame is what is shown of a Span.
@@ -154,52 +153,6 @@ func (s Span) stores() (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// maxCell bounds a cell: the name of a rule may be as long as somebody likes.
-const maxCell = 40
-
-// table aligns rows: the first column to the left, the others to the right.
-func table(rows [][]string) []string {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i := range row {
-			row[i] = cut(visible(row[i]), maxCell)
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-	}
-	lines := make([]string, len(rows))
-	for n, row := range rows {
-		var b strings.Builder
-		for i, text := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			if i == 0 {
-				b.WriteString(text + pad)
-			} else {
-				b.WriteString("  " + pad + text)
-			}
-		}
-		lines[n] = b.String()
-	}
-	return lines
-}
-
-// visible replaces what a terminal would act on.
-func visible(s string) string {
-	return strings.Map(func(c rune) rune {
-		if !strconv.IsPrint(c) {
-			return '·'
-		}
-		return c
-	}, s)
-}
-
-// cut is the beginning of a text that has room. 0 is room for all.
-func cut(s string, width int) string {
-	if runes := []rune(s); width > 0 && len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return s
 }
 
 // number is a rate or a count, short.

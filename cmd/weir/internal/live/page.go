@@ -22,8 +22,8 @@ type Page struct {
 	families map[string]*dto.MetricFamily
 }
 
-// maxPage bounds a page: 1,000 rules take about 1 MB.
-const maxPage = 64 << 20
+// maxPage bounds a page in bytes: 1,000 rules take about 1 MB.
+const maxPage = 16 << 20
 
 // Read reads a page. An error says what is wrong: the status of the answer, or that it is no
 // page of a weir.
@@ -45,10 +45,14 @@ func Read(ctx context.Context, client *http.Client, url, token string) (*Page, e
 	}
 	p := &Page{At: time.Now()}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	if p.families, err = parser.TextToMetricFamilies(io.LimitReader(response.Body, maxPage)); err != nil {
+	body := &io.LimitedReader{R: response.Body, N: maxPage + 1}
+	p.families, err = parser.TextToMetricFamilies(body)
+	switch {
+	case body.N == 0:
+		return nil, fmt.Errorf("%s: the page is larger than %d MB", url, maxPage>>20)
+	case err != nil:
 		return nil, fmt.Errorf("%s: no page of metrics: %w", url, err)
-	}
-	if p.families["rate_limiter_config_reload_total"] == nil {
+	case p.families["rate_limiter_config_reload_total"] == nil:
 		return nil, fmt.Errorf("%s: no metric of weir is on the page", url)
 	}
 	return p, nil
