@@ -19,29 +19,33 @@ import (
 
 // loadCommand is the command line of weir load.
 type loadCommand struct {
-	URL       string         `name:"url" arg:"" help:"The store or the service, see above."`
-	Limit     string         `placeholder:"SPEC" help:"On a store: the limit that is asked, such as gcra:100/1s."`
-	Rate      *int           `placeholder:"N" help:"Send N requests a second, whatever the target does (default: each caller asks again when it has its answer)."`
-	Arrivals  string         `default:"constant" enum:"constant, poisson" placeholder:"LAW" help:"With --rate: requests at equal distances (constant, the default) or at random ones (poisson)."`
-	Callers   int            `default:"50" placeholder:"N" help:"How many requests may be under way at the same time (default 50)."`
-	Keys      string         `default:"zipf:1.1:100000" placeholder:"LAW" help:"Whom requests are for: zipf:EXPONENT:N or uniform:N, of N keys, or one:KEY (default zipf:1.1:100000)."`
-	Duration  *time.Duration `default:"10s" placeholder:"TIME" help:"How long requests are measured (default 10s)."`
-	Ramp      *time.Duration `default:"0s" placeholder:"TIME" help:"How long the load grows before that; what is sent then is not measured (default 0s)."`
-	Timeout   *time.Duration `default:"5s" placeholder:"TIME" help:"How long an answer may take (default 5s)."`
-	MaxP50    *time.Duration `name:"max-p50" placeholder:"TIME" help:"The longest latency of 50 % of the requests that is not a failure."`
-	MaxP95    *time.Duration `name:"max-p95" placeholder:"TIME" help:"The same of 95 %."`
-	MaxP99    *time.Duration `name:"max-p99" placeholder:"TIME" help:"The same of 99 %."`
-	MaxP999   *time.Duration `name:"max-p99.9" placeholder:"TIME" help:"The same of 99.9 %."`
-	MaxErrors *int           `placeholder:"N" help:"The most errors that are not a failure."`
-	Endpoint  string         `default:"/" placeholder:"PATH" help:"On a service: the endpoint of all requests (default /)."`
-	Dimension string         `default:"USER" enum:"USER, IP, API_KEY, ORG" placeholder:"NAME" help:"On a service: what a key is: USER (default), IP, API_KEY or ORG."`
-	TokenFile string         `placeholder:"FILE" help:"On a service: the file with the token."`
-	Seed      *uint64        `placeholder:"N" help:"Send requests for the same keys again (default: others each time)."`
-	JSON      string         `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
-	HTML      string         `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
-	Plot      string         `placeholder:"FILE" help:"Draw the latencies into a file that ends in .png or .svg."`
+	URL         string         `name:"url" arg:"" help:"The store or the service, see above."`
+	Limit       string         `placeholder:"SPEC" help:"On a store: the limit that is asked, such as gcra:100/1s."`
+	Rate        *int           `placeholder:"N" help:"Send N requests a second, whatever the target does (default: each caller asks again when it has its answer)."`
+	Arrivals    string         `default:"constant" enum:"constant, poisson" placeholder:"LAW" help:"With --rate: requests at equal distances (constant, the default) or at random ones (poisson)."`
+	Callers     int            `default:"50" placeholder:"N" help:"How many requests may be under way at the same time (default 50)."`
+	Keys        string         `default:"zipf:1.1:100000" placeholder:"LAW" help:"Whom requests are for: zipf:EXPONENT:N or uniform:N, of N keys, or one:KEY (default zipf:1.1:100000)."`
+	Duration    *time.Duration `default:"10s" placeholder:"TIME" help:"How long requests are measured (default 10s)."`
+	Ramp        *time.Duration `default:"0s" placeholder:"TIME" help:"How long the load grows before that; what is sent then is not measured (default 0s)."`
+	Timeout     *time.Duration `default:"5s" placeholder:"TIME" help:"How long an answer may take (default 5s)."`
+	MaxP50      *time.Duration `name:"max-p50" placeholder:"TIME" help:"The longest latency of 50 % of the requests that is not a failure."`
+	MaxP95      *time.Duration `name:"max-p95" placeholder:"TIME" help:"The same of 95 %."`
+	MaxP99      *time.Duration `name:"max-p99" placeholder:"TIME" help:"The same of 99 %."`
+	MaxP999     *time.Duration `name:"max-p99.9" placeholder:"TIME" help:"The same of 99.9 %."`
+	MaxErrors   *int           `placeholder:"N" help:"The most errors that are not a failure."`
+	Endpoint    string         `default:"/" placeholder:"PATH" help:"On a service: the endpoint of all requests (default /)."`
+	Dimension   string         `default:"USER" enum:"USER, IP, API_KEY, ORG" placeholder:"NAME" help:"On a service: what a key is: USER (default), IP, API_KEY or ORG."`
+	TokenFile   string         `placeholder:"FILE" help:"On a service: the file with the token."`
+	Connections int            `default:"1" placeholder:"N" help:"On a service over gRPC: how many connections take turns, 1 to 1,000 (default 1)."`
+	Seed        *uint64        `placeholder:"N" help:"Send requests for the same keys again (default: others each time)."`
+	JSON        string         `name:"json" placeholder:"FILE" help:"Write the report as JSON; - is standard output, instead of the text."`
+	HTML        string         `name:"html" placeholder:"FILE" help:"Write the report with pictures as one HTML file; - is standard output, instead of the text."`
+	Plot        string         `placeholder:"FILE" help:"Draw the latencies into a file that ends in .png or .svg."`
 	verboseFlag
 }
+
+// mostConnections bounds --connections.
+const mostConnections = 1000
 
 // Help is the long help, before the flags.
 func (loadCommand) Help() string {
@@ -153,6 +157,9 @@ func (c *loadCommand) options() (*load.Options, error) {
 			return nil, fmt.Errorf("%s: %s is not allowed: must be above 0s", flag, *bound)
 		}
 	}
+	if c.Connections < 1 || c.Connections > mostConnections {
+		return nil, fmt.Errorf("--connections: %d is not allowed: must be 1 to %d", c.Connections, mostConnections)
+	}
 	if c.MaxErrors != nil && *c.MaxErrors < 0 {
 		return nil, fmt.Errorf("--max-errors: %d is not allowed: must be 0 or more", *c.MaxErrors)
 	}
@@ -206,7 +213,7 @@ func (c *loadCommand) open(ctx context.Context, s *streams, options *load.Option
 	}
 	for _, o := range s.given {
 		switch o.name {
-		case "endpoint", "dimension", "token-file":
+		case "endpoint", "dimension", "token-file", "connections":
 			return nil, "", usageError{fmt.Errorf("--%s is for a service: must be left out with a store", o.name)}
 		}
 	}
@@ -223,7 +230,10 @@ func (c *loadCommand) openService(options *load.Options) (target.Target, string,
 	if err != nil {
 		return nil, "", usageError{err}
 	}
-	at := target.Service{Endpoint: c.Endpoint, Dimension: c.Dimension, Timeout: *c.Timeout, Connections: c.Callers}
+	if c.Connections != 1 && !strings.HasPrefix(u.Scheme, "grpc") {
+		return nil, "", usageError{errors.New("--connections is for gRPC: must be left out over HTTP, where each caller has a connection")}
+	}
+	at := target.Service{Endpoint: c.Endpoint, Dimension: c.Dimension, Timeout: *c.Timeout, Callers: c.Callers, Connections: c.Connections}
 	if c.TokenFile != "" {
 		text, err := os.ReadFile(c.TokenFile)
 		if err != nil {

@@ -36,7 +36,7 @@ func (s *Service) openHTTP(u *url.URL) Target {
 	return &httpTarget{*s, to.String(), &http.Client{
 		Timeout: s.Timeout,
 		Transport: &http.Transport{
-			MaxIdleConnsPerHost: s.Connections, ForceAttemptHTTP2: true, TLSHandshakeTimeout: s.Timeout,
+			MaxIdleConnsPerHost: s.Callers, ForceAttemptHTTP2: true, TLSHandshakeTimeout: s.Timeout,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

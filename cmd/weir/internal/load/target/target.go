@@ -28,7 +28,9 @@ func (e *Refused) Error() string { return e.Reason }
 type Service struct {
 	Endpoint, Dimension, Token string
 	Timeout                    time.Duration
-	// Connections is how many connections over HTTP/1.1 are kept.
+	// Callers is how many requests are under way at most. Over HTTP/1.1 each has a connection.
+	Callers int
+	// Connections are those over gRPC, which take turns. 0 is one.
 	Connections int
 }
 

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -8,9 +9,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	"github.com/weirgo/weir/api/weirv1"
 	"github.com/weirgo/weir/cmd/weir/internal/load"
 )
 
@@ -50,7 +56,7 @@ func TestAnswersOverHTTP(t *testing.T) {
 		io.WriteString(w, text)
 	}))
 	defer service.Close()
-	to := open(t, Service{Endpoint: "/orders", Dimension: "IP", Token: "secret", Timeout: time.Minute, Connections: 1}, service.URL)
+	to := open(t, Service{Endpoint: "/orders", Dimension: "IP", Token: "secret", Timeout: time.Minute, Callers: 1}, service.URL)
 	for name, c := range map[string]struct {
 		status      int
 		media, text string
@@ -107,6 +113,61 @@ func TestAServiceThatCannotBeReached(t *testing.T) {
 		err := to.Probe(t.Context())
 		if refused := (*Refused)(nil); err == nil || errors.As(err, &refused) {
 			t.Errorf("%s: probe: %v", url, err)
+		}
+	}
+}
+
+// counted is a service that answers, and counts the connections on which it was asked.
+type counted struct {
+	weirv1.UnimplementedRateLimiterServer
+	mu   sync.Mutex
+	asks map[string]int
+}
+
+func (c *counted) count(ctx context.Context) {
+	from, _ := peer.FromContext(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asks[from.Addr.String()]++
+}
+
+func (c *counted) CheckRateLimit(ctx context.Context, _ *weirv1.CheckRequest) (*weirv1.CheckResponse, error) {
+	c.count(ctx)
+	return &weirv1.CheckResponse{Allowed: true}, nil
+}
+
+func (c *counted) GetRemainingQuota(ctx context.Context, _ *weirv1.QuotaRequest) (*weirv1.QuotaResponse, error) {
+	c.count(ctx)
+	return &weirv1.QuotaResponse{}, nil
+}
+
+// TestConnectionsOverGRPCTakeTurns, and are all there before the load begins.
+func TestConnectionsOverGRPCTakeTurns(t *testing.T) {
+	for connections, want := range map[int]int{0: 1, 1: 1, 3: 3} {
+		at, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, server := &counted{asks: map[string]int{}}, grpc.NewServer()
+		weirv1.RegisterRateLimiterServer(server, service)
+		go server.Serve(at)
+		t.Cleanup(server.Stop)
+		to := open(t, Service{Endpoint: "/", Dimension: "USER", Timeout: time.Minute, Connections: connections}, "grpc://"+at.Addr().String())
+		if err := to.Probe(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(service.asks) != want {
+			t.Errorf("%d connections after the probe, want %d", len(service.asks), want)
+		}
+		for range 4 * want {
+			if answer := to.Ask(t.Context(), "key"); answer != (load.Answer{Allowed: true}) {
+				t.Errorf("%+v", answer)
+			}
+		}
+		for from, n := range service.asks {
+			if n != 5 {
+				t.Errorf("%d of %d connections: %d requests over %s, want 5", len(service.asks), want, n, from)
+			}
 		}
 	}
 }
