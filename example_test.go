@@ -314,7 +314,7 @@ func ExampleObservers() {
 	defer states.Close()
 	quiet := slog.New(slog.DiscardHandler)
 	limiter := weir.Must(weir.New(states, daily, &weir.Options{
-		Observer: weir.Observers(weir.NewLogObserver(quiet), printer{}),
+		Observer: weir.Observers(weir.NewLogObserver(quiet, nil), printer{}),
 	}))
 	_, _ = limiter.AllowN(context.Background(), "user:7", 2)
 	_, _ = limiter.Peek(context.Background(), "user:7")

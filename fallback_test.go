@@ -311,7 +311,7 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 func TestLogObserverLimitsItsLinesAndCountsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		observe := observing(weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, nil))))
+		observe := observing(weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, nil)), nil))
 		outage := weir.Observation{Key: "secret-key", Decision: weir.Decision{Allowed: true, Degraded: true, Cause: store.ErrUnavailable}}
 		for range 100 {
 			observe(outage)

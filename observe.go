@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/keyhash"
 	"github.com/weirgo/weir/internal/nilcheck"
 )
 
@@ -118,22 +119,36 @@ func (all observers) Observe(ctx context.Context, o Observation) {
 	}
 }
 
+// LogOptions are the optional settings of a log. nil means all defaults.
+type LogOptions struct {
+	// HashKey is the secret key of a hash of the limit's key, HMAC-SHA256, of which each line has 16
+	// hex digits as key_hash. So the lines about one key can be found by who has the secret,
+	// and on the page of package ui by who has none, where that has the same HashKey. nil or
+	// empty: lines have neither keys nor hashes.
+	HashKey []byte
+}
+
 // NewLogObserver returns an Observer that logs errors (level Error), degraded
 // decisions (level Warn) and every other decision (level Debug), a charge that was
 // refused among them. Keys are not logged. Where the Logger does not want Debug, a decision costs one question to
-// it. log must not be nil.
+// it. log must not be nil; opts may be.
 //
 // A store that is down fails every request; so each of errors and degraded
 // decisions is logged at most once a second, after a burst of five, by a limit of
 // this package, and a line says how many were left out before it. The first five
 // are all logged. Debug lines are not limited.
-func NewLogObserver(log *slog.Logger) Observer {
-	return &logObserver{log: log, clock: time.Now}
+func NewLogObserver(log *slog.Logger, opts *LogOptions) Observer {
+	o := &logObserver{log: log, clock: time.Now}
+	if opts != nil {
+		o.hashKey = slices.Clone(opts.HashKey)
+	}
+	return o
 }
 
 type logObserver struct {
-	log   *slog.Logger
-	clock func() time.Time
+	log     *slog.Logger
+	hashKey []byte // empty: no hashes
+	clock   func() time.Time
 
 	mu     sync.Mutex
 	errors lineLimit
@@ -173,19 +188,23 @@ var waitRefusals = []error{ErrNeverAdmitted, ErrQueueFull, ErrMaxDelay}
 
 // Observe implements Observer.
 func (o *logObserver) Observe(ctx context.Context, seen Observation) {
-	var refused *DebtError
 	switch {
-	case errors.As(seen.Err, &refused), // a charge or a wait that was denied is a decision
-		isAny(seen.Err, waitRefusals),
-		isAny(seen.Err, contextErrors) && !IsFailure(seen.Err): // a caller who went away is no incident
-		o.debug(ctx, seen, seen.Err)
-	case seen.Err != nil:
-		o.write(ctx, &o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)
-	case seen.Decision.Degraded:
-		o.write(ctx, &o.warned, slog.LevelWarn, "rate limit: decided without the store", seen, seen.Decision.Cause)
-	default:
+	case seen.Err == nil && !seen.Decision.Degraded:
 		o.debug(ctx, seen, nil)
+	case seen.Err == nil:
+		o.write(ctx, &o.warned, slog.LevelWarn, "rate limit: decided without the store", seen, seen.Decision.Cause)
+	case isDecision(seen.Err):
+		o.debug(ctx, seen, seen.Err)
+	default:
+		o.write(ctx, &o.errors, slog.LevelError, "rate limit: no decision", seen, seen.Err)
 	}
+}
+
+// isDecision reports whether an error is the form of a denial, of a charge or a wait, or that
+// of a caller who went away, which is no incident.
+func isDecision(err error) bool {
+	var refused *DebtError
+	return errors.As(err, &refused) || isAny(err, waitRefusals) || isAny(err, contextErrors) && !IsFailure(err)
 }
 
 func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Level, text string, seen Observation, err error) {
@@ -196,7 +215,7 @@ func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Le
 		return
 	}
 	o.log.LogAttrs(ctx, level, text,
-		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit),
+		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), o.key(seen.Key),
 		slog.Bool("allowed", seen.Allowed), slog.Any("error", err),
 		slog.Duration("took", seen.Took), slog.Int64("left_out", dropped))
 }
@@ -208,7 +227,7 @@ func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
 	}
 	d := &seen.Decision
 	attrs := []slog.Attr{
-		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), slog.Int64("cost", seen.Cost),
+		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), o.key(seen.Key), slog.Int64("cost", seen.Cost),
 		slog.Bool("allowed", seen.Allowed), slog.Int64("remaining", d.Remaining), retryAfter(d),
 		slog.Duration("took", seen.Took),
 	}
@@ -216,6 +235,14 @@ func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
 		attrs = append(attrs, slog.Any("error", err))
 	}
 	o.log.LogAttrs(ctx, slog.LevelDebug, "rate limit: decided", attrs...)
+}
+
+// key is the hash of a key, and an Attr that handlers leave out where there is none to log.
+func (o *logObserver) key(key string) slog.Attr {
+	if len(o.hashKey) == 0 || key == "" {
+		return slog.Attr{}
+	}
+	return slog.String("key_hash", keyhash.Of(o.hashKey, key))
 }
 
 // retryAfter is "never" where the Duration would be 292 years.

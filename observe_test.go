@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,7 +139,7 @@ func TestWaitThatEndsDuringItsDelaySaysThatUnitsAreTaken(t *testing.T) {
 func TestLogObserverWritesDecisionsAtDebug(t *testing.T) {
 	var log bytes.Buffer
 	level := &slog.LevelVar{}
-	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level})))
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level})), nil)
 	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "gcra:1/1h"), &weir.Options{Observer: observer}))
 	call := func() {
 		t.Helper()
@@ -162,9 +163,37 @@ func TestLogObserverWritesDecisionsAtDebug(t *testing.T) {
 	}
 }
 
+// TestLogHasHashesOfKeysWhereAsked: the same for each line about a key, and never the key.
+func TestLogHasHashesOfKeysWhereAsked(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	observer := weir.NewLogObserver(logger, &weir.LogOptions{HashKey: []byte("secret")})
+	s := newMemory(t, nil)
+	l := weir.Must(weir.New(s, limit(t, "gcra:1/1h"), &weir.Options{Observer: observer}))
+	lines := func(calls func()) []string {
+		log.Reset()
+		calls()
+		return regexp.MustCompile(`key_hash=[0-9a-f]{16}\b`).FindAllString(log.String(), -1)
+	}
+	ann := lines(func() { weir.Must(l.Allow(background, "ann-4711")); weir.Must(l.Allow(background, "ann-4711")) })
+	bob := lines(func() { weir.Must(l.Allow(background, "bob-4711")) })
+	if len(ann) != 2 || ann[0] != ann[1] || len(bob) != 1 || bob[0] == ann[0] {
+		t.Errorf("ann has %v, bob has %v", ann, bob)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if failed := lines(func() { _, _ = l.Allow(background, "ann-4711") }); len(failed) != 1 || failed[0] != ann[0] || !strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the line of an error has %v, want %s", failed, ann[0])
+	}
+	if got := lines(func() { _, _ = l.Allow(background, "") }); got != nil || strings.Contains(log.String(), "4711") {
+		t.Errorf("no key has the hash %v, in %s", got, log.String())
+	}
+}
+
 func TestRefusedChargeIsNoErrorInTheLog(t *testing.T) {
 	var log bytes.Buffer
-	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil)
 	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "fixed-window:1/1h"), &weir.Options{Observer: observer}))
 	var refused *weir.DebtError
 	if _, err := l.Charge(background, "k", algorithm.MaxUnits+2); !errors.As(err, &refused) {
@@ -179,7 +208,7 @@ func TestRefusedChargeIsNoErrorInTheLog(t *testing.T) {
 // the turn would come too late.
 func TestRefusedWaitIsNoErrorInTheLog(t *testing.T) {
 	var log bytes.Buffer
-	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	observer := weir.NewLogObserver(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil)
 	opts := &weir.Options{Observer: observer}
 	l := weir.Must(weir.New(newMemory(t, nil), limit(t, "leaky-bucket:1/1h,capacity=2"), opts))
 	m := weir.Must(weir.NewMultiLimiter(newMemory(t, nil), opts))

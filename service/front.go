@@ -153,7 +153,9 @@ func (s *Service) gubernatorFront(c *config.Config) (front, error) {
 		}
 		return nil
 	}
-	service, err := gubernator.New(s.timed(made.store), &gubernator.Options{Zone: c.Gubernator.Zone, Healthy: healthy})
+	service, err := gubernator.New(s.timed(made.store), &gubernator.Options{
+		Zone: c.Gubernator.Zone, Healthy: healthy, Observer: s.observerOf(s.tenants[config.DefaultTenant]),
+	})
 	if err != nil {
 		return front{}, fmt.Errorf("service: gubernator: %w", err)
 	}

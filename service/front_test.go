@@ -144,6 +144,15 @@ func TestGubernatorIsServedBesideIt(t *testing.T) {
 			t.Errorf("request %d: %v, %v: want %v", i, r, err, want)
 		}
 	}
+	for name, want := range map[string]string{
+		`rate_limiter_requests_total{algorithm="gubernator-window",error="",result="allowed"}`: "1",
+		`rate_limiter_requests_total{algorithm="gubernator-window",error="",result="denied"}`:  "1",
+		`rate_limiter_latency_seconds_count{algorithm="gubernator-window"}`:                    "2",
+	} {
+		if got := s.metric(t, name, ""); got != want {
+			t.Errorf("%s: %q, want %s", name, got, want)
+		}
+	}
 	eventually(t, "healthy", func() bool {
 		code, body := s.get(t, "/v1/HealthCheck")
 		return code == http.StatusOK && strings.Contains(body, "healthy")

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/policy"
 	"github.com/weirgo/weir/service/auth"
 	"github.com/weirgo/weir/service/config"
@@ -72,16 +71,11 @@ func (s *Service) watchFront(name string, made *stack) {
 	watchStack(s.tenants[config.DefaultTenant].recorder, name, made)
 }
 
-// observerOf sees what is decided for a tenant.
-func (s *Service) observerOf(t *tenant) weir.Observer {
-	return weir.Observers(s.opts.Observer, t.recorder)
-}
-
 // openPages makes the page of each tenant.
 func (s *Service) openPages(c *config.Config, h *rest.Handler) error {
 	for name, t := range s.tenants {
 		o := &ui.Options{
-			Title: "weir", ShowKeys: c.UI.ShowKeys, HashKey: derived(c.Secret(), "subjects of "+name), Policy: t.shown, Account: s.account,
+			Title: "weir", ShowKeys: c.UI.ShowKeys, HashKey: t.hashKey, Policy: t.shown, Account: s.account,
 			Explain: func(ctx context.Context, r policy.Request) (policy.Explanation, error) {
 				if tenant := t.engine.Tenant(); tenant != "" {
 					r.Attributes["tenant"] = tenant // whatever was sent

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -152,6 +154,34 @@ func TestThePageShowsKeysWhereItIsTold(t *testing.T) {
 	}
 	if text := b.page(t, "/ui/"); !strings.Contains(text, "<code>user=marked-4711</code>") {
 		t.Error("the key is not shown")
+	}
+}
+
+// TestTheLogHasTheHashOfThePage: where log.key_hash says so, with a secret and without, so that
+// the lines about a subject of the page can be found; and no key.
+func TestTheLogHasTheHashOfThePage(t *testing.T) {
+	for settings, hashed := range map[string]bool{"": false, "log: {key_hash: true}\n": true, "log: {key_hash: true}\nsecret_file: secret\n": true} {
+		var log bytes.Buffer
+		folder := files(t, "policy.yaml", userPolicy, "secret", "0123456789abcdef", "weir.yaml", free+"policy: {file: policy.yaml}\n"+settings)
+		b := &browser{running: runLogged(t, load(t, folder), &Options{}, slog.New(slog.NewTextHandler(&synced{to: &log}, &slog.HandlerOptions{Level: slog.LevelDebug})))}
+		if _, err := b.CheckRateLimit(t.Context(), user("marked-4711")); err != nil {
+			t.Fatal(err)
+		}
+		shown := regexp.MustCompile(`<code>([0-9a-f]{16})</code>`).FindStringSubmatch(b.page(t, "/ui/"))
+		if shown == nil {
+			t.Fatal("the page shows no subject")
+		}
+		b.stop() // what was logged is read afterwards
+		if err := b.wait(t); err != nil {
+			t.Fatal(err)
+		}
+		line := regexp.MustCompile(`msg="rate limit: decided" tenant=default .*`).FindString(log.String())
+		if line == "" || strings.Contains(line, " key_hash="+shown[1]+" ") != hashed || strings.Contains(line, "key_hash") != hashed {
+			t.Errorf("%q: the page shows %s, the log says %s", settings, shown[1], line)
+		}
+		if strings.Contains(log.String(), "4711") {
+			t.Errorf("%q: the log has the key", settings)
+		}
 	}
 }
 

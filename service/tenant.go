@@ -33,6 +33,8 @@ type tenant struct {
 	rules     *rules.Rules // nil where the policy comes from a file
 	file      string       // its name; "" where it does not
 	users     *users.Users
+	hashKey   []byte // of keys on the page and in the log
+	log       weir.Observer
 	recorder  *ui.Recorder
 	page      *ui.Handler
 	versions  policyVersions
@@ -65,7 +67,8 @@ func (s *Service) openTenants(ctx context.Context, c *config.Config) error {
 
 func (s *Service) openTenant(ctx context.Context, c *config.Config, name string) (opened *tenant, err error) {
 	own, limits := settings(c, name)
-	t := &tenant{name: name, onFailure: policy.OnFailure(own.OnFailure)}
+	t := &tenant{name: name, onFailure: policy.OnFailure(own.OnFailure), hashKey: hashKey(c, name)}
+	t.log = s.logOf(t, c)
 	if t.recorder, err = ui.NewRecorder(nil); err != nil {
 		return nil, err
 	}
@@ -180,6 +183,17 @@ func derived(secret []byte, use string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("weir " + use))
 	return mac.Sum(nil)
+}
+
+// hashKey is the key of the hash of the keys of a tenant. Where there is no secret, it is one of
+// this process.
+func hashKey(c *config.Config, tenant string) []byte {
+	secret := c.Secret()
+	if secret == nil {
+		secret = make([]byte, 32)
+		rand.Read(secret) // never fails
+	}
+	return derived(secret, "subjects of "+tenant)
 }
 
 // reservationKey signs the reservations of a tenant. Where there is no secret, a store in

@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"embed"
@@ -18,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weirgo/weir/internal/keyhash"
 	"github.com/weirgo/weir/internal/uplot"
 	"github.com/weirgo/weir/policy"
 )
@@ -322,9 +322,7 @@ func (h *Handler) subject(key string) string {
 	if h.options.ShowKeys {
 		return strings.ToValidUTF8(key, "\uFFFD")
 	}
-	mac := hmac.New(sha256.New, h.options.HashKey)
-	mac.Write([]byte(key))
-	return hex.EncodeToString(mac.Sum(nil)[:8])
+	return keyhash.Of(h.options.HashKey, key)
 }
 
 // WriteSignIn writes a page with a form that posts token, and tenant where tenants is true, to

@@ -61,6 +61,7 @@ var rules = []rule{
 	{"internal/loglist", nil, nil, "the command and the tests read a log on a server the same way"},
 	{"internal/observed", []string{"", "policy", "store"}, nil, "results and errors have the same names in every system of metrics"},
 	{"internal/adapter", []string{"", "httplimit"}, nil, "what adapters share brings no framework along"},
+	{"internal/keyhash", nil, nil, "a page and a log show one hash of a key"},
 	{"internal/topk", nil, nil, "a sketch counts keys, whatever they are of"},
 	{"internal/uplot", nil, nil, "the page of a report and the page of a service embed one copy of what draws their charts"},
 	{"internal/race", nil, nil, "one constant, for every test that is bounded"},
@@ -117,7 +118,7 @@ var rules = []rule{
 		// yaml/v2 is the library that reads these files at Envoy's own service.
 		[]string{"github.com/envoyproxy/go-control-plane/envoy", "go.yaml.in/yaml/v2", "google.golang.org/grpc", "google.golang.org/protobuf"},
 		"the protocol of Envoy stands on any store, without the rest of the service"},
-	{"service/gubernator", []string{"algorithm", "store", "service/gubernator"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
+	{"service/gubernator", []string{"", "algorithm", "store", "service/gubernator"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 		"the protocol of gubernator stands on any store, without the rest of the service"},
 	{"service/auth", []string{"", "store", "store/memory", "service/problem"}, []string{"github.com/goccy/go-yaml", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},
@@ -135,7 +136,7 @@ var rules = []rule{
 		// The distinct keys of a rule are estimated, and keys are hashed for that.
 		[]string{"github.com/prometheus/client_golang", "github.com/axiomhq/hyperloglog", "github.com/cespare/xxhash"},
 		"metrics stay where their users asked for them"},
-	{"ui", []string{"", "algorithm", "internal/observed", "internal/topk", "internal/uplot", "policy", "resilience", "store", "store/memory", "store/script"}, nil,
+	{"ui", []string{"", "algorithm", "internal/keyhash", "internal/observed", "internal/topk", "internal/uplot", "policy", "resilience", "store", "store/memory", "store/script"}, nil,
 		"a page shows what any program with limits has: it stands on the standard library alone"},
 	{"service", []string{"", "algorithm", "api/weirv1", "internal/storeurl", "observe/otel", "observe/prometheus", "policy", "policy/watch", "resilience", "service", "store", "store/memory", "store/script", "ui"},
 		[]string{"google.golang.org/grpc", "google.golang.org/protobuf/proto", "github.com/envoyproxy/go-control-plane/envoy/service", "github.com/prometheus/client_golang",
@@ -146,7 +147,7 @@ var rules = []rule{
 		[]string{"golang.org/x/time", "github.com/failsafe-go/failsafe-go", "github.com/go-chi/httprate", "github.com/go-redis/redis_rate", "github.com/redis/go-redis",
 			"github.com/sethvargo/go-limiter", "github.com/throttled/throttled", "github.com/ulule/limiter", "github.com/valkey-io/valkey-go"},
 		"other limiters are measured here and nowhere else"},
-	{"", []string{"algorithm", "store", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
+	{"", []string{"algorithm", "store", "internal/keyhash", "internal/nilcheck", "internal/deadline"}, nil, "the root package works with any store, so it knows none"},
 }
 
 // banned are imports that the whole library does without.

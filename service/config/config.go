@@ -42,6 +42,7 @@ type Config struct {
 	Idempotency Idempotency       `yaml:"idempotency"`
 	Audit       *Audit            `yaml:"audit"`
 	UI          UI                `yaml:"ui"`
+	Log         Log               `yaml:"log"`
 	Tracing     *Tracing          `yaml:"tracing"`
 	Shutdown    Shutdown          `yaml:"shutdown"`
 
@@ -213,6 +214,12 @@ type Audit struct {
 type UI struct {
 	// ShowKeys shows the keys of subjects on the page, and not a hash of them.
 	ShowKeys bool `yaml:"show_keys"`
+}
+
+// Log is what the service writes about decisions.
+type Log struct {
+	// KeyHash adds a hash of the limit's key to the lines: that of the page.
+	KeyHash bool `yaml:"key_hash"`
 }
 
 // Tracing is where spans are sent to.

@@ -125,6 +125,7 @@ self_limits: {checks: unlimited, reads: "fixed-window:2/1m", writes: "fixed-wind
 idempotency: {ttl: 1m}
 audit: {folder: audit, days: 30, key_file: secret}
 ui: {show_keys: true}
+log: {key_hash: true}
 tracing: {endpoint: "https://collector:4317", sample: 0.25, spans: true}
 shutdown: {drain: 0s, timeout: 10s}
 `
@@ -153,6 +154,7 @@ func TestEveryFieldIsRead(t *testing.T) {
 			*c.RLS.Headers == RLSHeaders{"X-Limit", "X-Remaining", "X-Reset"},
 		"zone":  c.Gubernator.Zone == "Europe/Berlin",
 		"ui":    c.UI.ShowKeys,
+		"log":   c.Log.KeyHash,
 		"audit": c.Audit.Days == 30 && string(c.Audit.Key()) == "0123456789abcdef",
 		"local": c.Local == Local{3, 9}, "store": c.Store.Timeout == 50*time.Millisecond && c.Store.MaxKeys == 7,
 	} {

@@ -28,11 +28,16 @@ func (s *Service) decide(ctx context.Context, item *pb.RateLimitReq) (*pb.RateLi
 	if err != nil {
 		return nil, err
 	}
-	if item.GetLimit() == 0 || length == 0 {
-		return s.withoutState(item), nil
-	}
+	start := time.Now()
 	q := &query{service: s, item: item, begin: begin, length: length}
-	return q.answer(ctx)
+	var r *pb.RateLimitResp
+	if item.GetLimit() == 0 || length == 0 {
+		r = s.withoutState(item)
+	} else {
+		r, err = q.answer(ctx)
+	}
+	q.observe(ctx, r, err, time.Since(start))
+	return r, err
 }
 
 // check refuses what is not valid, and what is not honoured.
@@ -84,6 +89,7 @@ type query struct {
 	begin   time.Time // of the calendar interval; zero for none
 	length  time.Duration
 
+	decides algorithm.Algorithm // nil where nothing is counted
 	outcome algorithm.Outcome
 	at      algorithm.Instant
 }
@@ -93,6 +99,7 @@ func (q *query) answer(ctx context.Context) (*pb.RateLimitResp, error) {
 	if err != nil {
 		return nil, err
 	}
+	q.decides = a
 	slot := store.Slot{Key: q.item.GetUniqueKey(), Limit: limitPrefix + q.item.GetName(), Algorithm: a}
 	leaky := q.item.GetAlgorithm() == pb.Algorithm_LEAKY_BUCKET
 	if has(q.item, pb.Behavior_RESET_REMAINING) {

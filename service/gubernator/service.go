@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/service/gubernator/pb"
 	"github.com/weirgo/weir/store"
 )
@@ -28,6 +29,10 @@ type Options struct {
 	// Healthy returns why the service is not healthy, for HealthCheck. It is called
 	// concurrently. nil is always healthy.
 	Healthy func() error
+	// Observer, where it is not nil, sees the answer of each item that is valid, under the limit
+	// "gubernator." and the first 256 bytes of the name. Hits of 0 are a look, hits below 0 a refund, and an item
+	// that only resets is a reset. A limit of 0 has no algorithm.
+	Observer weir.Observer
 }
 
 // Service answers pb.gubernator.V1. It is safe for concurrent use. Time is the store's
