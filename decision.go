@@ -83,6 +83,23 @@ func (d *Decision) set(o algorithm.Outcome, at algorithm.Instant, err error) err
 	return nil
 }
 
+// setFlat is set for an answer in single values. Limiter.take does the same itself: this call
+// is not inlined.
+func (d *Decision) setFlat(allowed bool, limit, remaining, debt int64, retryAfter, resetAfter, delay time.Duration, at algorithm.Instant, err error) error {
+	if err != nil {
+		return err
+	}
+	d.Allowed = allowed
+	d.Limit = limit
+	d.Remaining = remaining
+	d.Debt = debt
+	d.RetryAfter = retryAfter
+	d.ResetAfter = resetAfter
+	d.Delay = delay
+	d.At = at.Time()
+	return nil
+}
+
 // setDegraded is set for an answer that may come from a failure mode.
 func (d *Decision) setDegraded(o algorithm.Outcome, at algorithm.Instant, cause, err error) error {
 	if err = d.set(o, at, err); err != nil || cause == nil {

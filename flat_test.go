@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
@@ -18,7 +19,14 @@ func TestLimitersAskTheMemoryStoreForSingleValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.flat == nil {
+	if l.flat == nil || l.direct == nil {
 		t.Error("the Bound of store/memory is no flatBound")
+	}
+	watched, err := New(s, l.Limit(), &Options{Observer: NewLogObserver(slog.New(slog.DiscardHandler), nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if watched.flat == nil || watched.direct != nil {
+		t.Error("a Limiter with an Observer asks without it, or the slow way")
 	}
 }

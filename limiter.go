@@ -37,7 +37,8 @@ import (
 type Limiter struct {
 	guard
 	bound    store.Bound // nil if the store has none
-	flat     flatBound   // bound, where it is one and no Observer is to be told; else nil
+	flat     flatBound   // bound, where it is one; else nil
+	direct   flatBound   // flat, where no Observer is to be told; else nil
 	slot     store.Slot  // without a key
 	capacity int64       // the largest cost that a fresh key admits
 	observer Observer
@@ -86,8 +87,9 @@ func New(s store.Store, l Limit, opts *Options) (*Limiter, error) {
 			return nil, err
 		}
 		limiter.bound = bound
+		limiter.flat, _ = bound.(flatBound)
 		if opts.Observer == nil {
-			limiter.flat, _ = bound.(flatBound)
+			limiter.direct = limiter.flat
 		}
 	}
 	limiter.multi = newMultiLimiter(limiter.guard, opts)
@@ -189,10 +191,10 @@ type flatBound interface {
 // flatBound. It writes the answer to where the caller wants it, since to copy a Decision
 // from function to function costs as much as to make it.
 func (l *Limiter) take(ctx context.Context, key string, n int64, d *Decision) error {
-	if l.flat == nil || l.closed.Load() {
+	if l.direct == nil || l.closed.Load() {
 		return l.ask(ctx, KindTake, key, algorithm.Request{Cost: n}, d)
 	}
-	allowed, limit, remaining, debt, retryAfter, resetAfter, delay, at, err := l.flat.TakeFlat(ctx, key, n, 0)
+	allowed, limit, remaining, debt, retryAfter, resetAfter, delay, at, err := l.direct.TakeFlat(ctx, key, n, 0)
 	if err != nil {
 		if l.mode != FailClosed {
 			return l.decideOps(ctx, key, algorithm.Request{Cost: n}, true, err, d)
@@ -240,10 +242,13 @@ func (l *Limiter) decide(ctx context.Context, key string, r algorithm.Request, t
 		return l.decideOps(ctx, key, r, take, nil, d)
 	}
 	var err error
-	if take {
-		err = d.set(l.bound.Apply(ctx, key, r))
-	} else {
+	switch {
+	case !take:
 		err = d.set(l.bound.Peek(ctx, key, r))
+	case l.flat != nil && r.Verb == algorithm.Take:
+		err = d.setFlat(l.flat.TakeFlat(ctx, key, r.Cost, r.MaxDelay))
+	default:
+		err = d.set(l.bound.Apply(ctx, key, r))
 	}
 	if err != nil && l.mode != FailClosed {
 		return l.decideOps(ctx, key, r, take, err, d)
