@@ -16,23 +16,6 @@ import (
 	"github.com/weirgo/weir/internal/servertest"
 )
 
-// promtool finds it: on the PATH, or where scripts/setup has put it. The test is skipped where
-// apt has none: that is no want of a server, which noskip refuses.
-func promtool(t *testing.T) string {
-	t.Helper()
-	if path, err := exec.LookPath("promtool"); err == nil {
-		return path
-	}
-	path, err := filepath.Abs("../tools/prometheus/usr/bin/promtool")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("promtool is neither on the PATH nor in tools/prometheus, where scripts/setup puts it if apt has it")
-	}
-	return path
-}
-
 // recording are the metrics of a service, read again and again. A reading stands for 30 s, so
 // that alerts which look at minutes are tried in seconds.
 type recording struct {
@@ -95,7 +78,7 @@ func freeze(b broken) { b.server.Freeze() }
 // TestAlertsFireWhereAServiceBreaks: the rules of deploy see the metrics of a running service
 // whose store is stopped, frozen or slow, or whose policy is refused.
 func TestAlertsFireWhereAServiceBreaks(t *testing.T) {
-	tool := promtool(t)
+	tool := servertest.PrometheusTool(t, "promtool")
 	rules, err := filepath.Abs("../deploy/prometheus/rules.yaml")
 	if err != nil {
 		t.Fatal(err)

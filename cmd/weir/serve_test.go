@@ -7,11 +7,14 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirgo/weir/internal/servertest"
 )
 
 func TestServeChecksItsConfiguration(t *testing.T) {
@@ -85,10 +88,14 @@ func TestServeWithoutTheServerFails(t *testing.T) {
 	}
 }
 
-// TestServeAsANewUserDoes: it starts without a file, answers what the help says, reloads
-// by SIGHUP, and ends with 0 by SIGTERM.
-func TestServeAsANewUserDoes(t *testing.T) {
-	served := command(t, "serve", "--log", "json", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "shutdown.drain=0s")
+// logLine is what the tests read of a line of the log.
+type logLine struct{ Msg, HTTP, Admin, Try, Error string }
+
+// serve starts a process that serves on free ports, without a configuration, and ends with the
+// test. await reads its log to the next line whose message begins with a text.
+func serve(t *testing.T, args ...string) (served *exec.Cmd, await func(message string) logLine) {
+	t.Helper()
+	served = command(t, append([]string{"serve", "--log", "json", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...)
 	lines, err := served.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -97,14 +104,16 @@ func TestServeAsANewUserDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	killer := time.AfterFunc(2*time.Minute, func() { served.Process.Kill() })
-	defer killer.Stop()
-	defer served.Process.Kill()
+	t.Cleanup(func() {
+		killer.Stop()
+		served.Process.Kill()
+		served.Wait() // killed, or waited for by the test
+	})
 	log := bufio.NewScanner(lines)
-	await := func(message string) (line struct {
-		Msg, HTTP, Try, Error string
-	}) {
+	return served, func(message string) (line logLine) {
 		t.Helper()
 		for log.Scan() {
+			line = logLine{}
 			if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 				t.Fatalf("%s: %v", log.Text(), err)
 			}
@@ -115,6 +124,55 @@ func TestServeAsANewUserDoes(t *testing.T) {
 		t.Fatalf("the log has no line %q: %v", message, log.Err())
 		return line
 	}
+}
+
+// TestPrometheusScrapesServe: a real one, which then knows what a process has decided; and what
+// it reads is as Prometheus wants it.
+func TestPrometheusScrapesServe(t *testing.T) {
+	leftToTheFullRun(t)
+	servertest.PrometheusTool(t, "prometheus") // before a process is started
+	_, await := serve(t)
+	at := await("serving")
+	scrape := servertest.StartPrometheus(t, at.Admin)
+	for range 12 { // the example policy admits 10 together
+		response, err := http.Post("http://"+at.HTTP+"/api/v1/check", "application/json", strings.NewReader(`{"identifier":"marked-4711","dimension":"USER","endpoint":"/"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	response, err := http.Get("http://" + at.Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v", response.StatusCode, err)
+	}
+	servertest.CheckMetrics(t, string(page))
+	if bytes.Contains(page, []byte("4711")) {
+		t.Error("the metrics show who asked")
+	}
+	scrape.Await(`sum(rate_limiter_requests_total)`, "12")
+	scrape.Await(`rate_limiter_rule_decisions_total{rule="user",result="denied"} > 0`, metricOf(t, page, `rate_limiter_rule_decisions_total{result="denied",rule="user"}`))
+}
+
+// metricOf returns the value of a metric of a page.
+func metricOf(t *testing.T, page []byte, name string) string {
+	t.Helper()
+	_, after, found := bytes.Cut(page, []byte("\n"+name+" "))
+	value, _, _ := bytes.Cut(after, []byte("\n"))
+	if !found {
+		t.Fatalf("there is no %s", name)
+	}
+	return string(value)
+}
+
+// TestServeAsANewUserDoes: it starts without a file, answers what the help says, reloads
+// by SIGHUP, and ends with 0 by SIGTERM.
+func TestServeAsANewUserDoes(t *testing.T) {
+	served, await := serve(t, "--set", "shutdown.drain=0s")
 	try := await("no configuration").Try
 	at := await("serving").HTTP
 	if !strings.HasPrefix(try, "curl -d ") || !strings.HasSuffix(try, "http://"+at+"/api/v1/check") {

@@ -139,6 +139,24 @@ func TestMissingServerSkipsOrFails(t *testing.T) {
 	}
 }
 
+// TestFindsPrometheus is the other side of the next test.
+func TestFindsPrometheus(t *testing.T) {
+	if os.Getenv("PATH") != "/nowhere" {
+		t.Skip("it is run by the next test")
+	}
+	t.Chdir("/") // where no folder above has it
+	PrometheusTool(t, "promtool")
+}
+
+func TestMissingPrometheusSkipsOrFails(t *testing.T) {
+	for setting, want := range map[string]string{"": "--- SKIP: TestFindsPrometheus", required: "--- FAIL: TestFindsPrometheus"} {
+		output, err := helperProcess(t, "TestFindsPrometheus", "PATH=/nowhere", "WEIR_PROMETHEUS="+setting).CombinedOutput()
+		if !strings.Contains(string(output), want) || (err != nil) != (setting == required) {
+			t.Errorf("WEIR_PROMETHEUS=%s: want %q, %v:\n%s", setting, want, err, output)
+		}
+	}
+}
+
 // helperProcess is this test binary, about to run one test with more environment.
 func helperProcess(t *testing.T, test string, environment ...string) *exec.Cmd {
 	t.Helper()

@@ -1,25 +1,21 @@
 package promobserver
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/weirgo/weir/internal/servertest"
 )
 
 const deploy = "../../deploy"
@@ -87,28 +83,10 @@ func TestDashboardIsWellFormed(t *testing.T) {
 	}
 }
 
-// tool finds a program of Prometheus: on the PATH, or where scripts/setup has put it. The
-// test is skipped where apt has none: that is no want of a server, which noskip refuses.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	if path, err := exec.LookPath(name); err == nil {
-		return path
-	}
-	path, err := filepath.Abs(filepath.Join("../../tools/prometheus/usr/bin", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is neither on the PATH nor in tools/prometheus, where scripts/setup puts it if apt has it", name)
-	}
-	return path
-}
-
 // run runs a command to its end.
-func run(t *testing.T, stdin []byte, name string, arguments ...string) {
+func run(t *testing.T, name string, arguments ...string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, arguments...)
-	c.Stdin = bytes.NewReader(stdin)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%s %s: %v\n%s", filepath.Base(name), strings.Join(arguments, " "), err, out)
 	}
@@ -116,9 +94,9 @@ func run(t *testing.T, stdin []byte, name string, arguments ...string) {
 
 // TestAlertsFireWhereWhatTheyWatchBreaks: and not where all is well.
 func TestAlertsFireWhereWhatTheyWatchBreaks(t *testing.T) {
-	promtool := tool(t, "promtool")
-	run(t, nil, promtool, "check", "rules", filepath.Join(deploy, "prometheus/rules.yaml"))
-	run(t, nil, promtool, "test", "rules", filepath.Join(deploy, "prometheus/rules_test.yaml"))
+	promtool := servertest.PrometheusTool(t, "promtool")
+	run(t, promtool, "check", "rules", filepath.Join(deploy, "prometheus/rules.yaml"))
+	run(t, promtool, "test", "rules", filepath.Join(deploy, "prometheus/rules_test.yaml"))
 }
 
 // page is what a server shows Prometheus.
@@ -131,95 +109,20 @@ func page(t *testing.T, c prometheus.Collector) *httptest.Server {
 	return s
 }
 
-// get returns the body of a page.
-func get(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// TestPrometheusScrapesACollector: a real one, which then knows the numbers; and what it reads is
+// as Prometheus wants it.
+func TestPrometheusScrapesACollector(t *testing.T) {
+	target := page(t, withEverything(t))
+	scrape := servertest.StartPrometheus(t, strings.TrimPrefix(target.URL, "http://"))
+	response, err := http.Get(target.URL)
 	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, %v", response.StatusCode, err)
 	}
-	return io.ReadAll(response.Body)
-}
-
-// startPrometheus starts it on a port that was free a moment before. ended is closed where it
-// has ended; it does so with ctx.
-func startPrometheus(t *testing.T, ctx context.Context, server, config, dir string) (address string, ended <-chan struct{}) {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = free.Addr().String()
-	free.Close()
-	c := exec.CommandContext(ctx, server, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
-	var log bytes.Buffer
-	c.Stderr = &log
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		_ = c.Wait() // it is killed, or was not the first on the port
-		close(done)
-	}()
-	t.Cleanup(func() {
-		<-done // ctx has ended: the test ends it first
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	return address, done
-}
-
-// TestPrometheusScrapesACollector: a real one, which then knows the numbers.
-func TestPrometheusScrapesACollector(t *testing.T) {
-	server := tool(t, "prometheus")
-	target := page(t, withEverything(t))
-	text, err := get(t.Context(), target.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, text, tool(t, "promtool"), "check", "metrics")
-
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	scrape := fmt.Sprintf("scrape_configs: [{job_name: weir, scrape_interval: 1s, scrape_timeout: 1s, static_configs: [{targets: [%q]}]}]\n",
-		strings.TrimPrefix(target.URL, "http://"))
-	if err := os.WriteFile(config, []byte(scrape), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer stop()
-	address, ended := startPrometheus(t, ctx, server, config, dir)
-	query := "/api/v1/query?query=" + url.QueryEscape(`rate_limiter_requests_total{algorithm="gcra",result="allowed",error=""}`)
-	var answer struct {
-		Data struct {
-			Result []struct{ Value [2]any }
-		}
-	}
-	for starts := 1; len(answer.Data.Result) == 0; {
-		select {
-		case <-ctx.Done():
-			t.Fatal("Prometheus does not know the metric")
-		case <-ended: // somebody else was faster to take the port
-			if starts++; starts > 5 {
-				t.Fatal("Prometheus ends again and again")
-			}
-			address, ended = startPrometheus(t, ctx, server, config, dir)
-		case <-time.After(50 * time.Millisecond): // it starts, or has not scraped yet
-		}
-		if body, err := get(ctx, "http://"+address+query); err == nil {
-			_ = json.Unmarshal(body, &answer) // of a server that starts it may be no JSON
-		}
-	}
-	if got := answer.Data.Result[0].Value[1]; got != "3" {
-		t.Errorf("Prometheus counts %v admissions, want 3", got)
-	}
+	servertest.CheckMetrics(t, string(text))
+	scrape.Await(`rate_limiter_requests_total{algorithm="gcra",result="allowed",error=""}`, "3")
 }
