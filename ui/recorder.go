@@ -174,8 +174,11 @@ func (r *Recorder) tick(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ring.push(now, totals)
-	if r.first == 0 {
+	switch {
+	case r.first == 0:
 		r.first = minute
+	case minute < r.minute: // the clock went back: what was seen is as long ago as it was
+		r.first -= r.minute - minute
 	}
 	if minute != r.minute {
 		r.rules.turn(minute)
@@ -184,6 +187,10 @@ func (r *Recorder) tick(now time.Time) {
 	if r.period != 0 && period != r.period {
 		r.busiest.Turn()
 		r.denied.Turn()
+		if period > r.period+1 { // the process stood still: nobody asked in the period before, either
+			r.busiest.Turn()
+			r.denied.Turn()
+		}
 	}
 	r.period = period
 	r.ticks++
@@ -202,7 +209,7 @@ func (r *Recorder) next() (ticks int64, ticked <-chan struct{}) {
 func (r *Recorder) minutes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return int(max(min(r.minute-r.first+1, minutes), 1)) // also where the clock went back
+	return int(max(min(r.minute-r.first+1, minutes), 1))
 }
 
 // totals are the counts since the start.

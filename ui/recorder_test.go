@@ -73,11 +73,18 @@ func TestTheRingIsTheSumOfItsSeconds(t *testing.T) {
 		var sum totals
 		at, end := start, int64(0)
 		for range rapid.IntRange(1, 60).Draw(t, "ticks") {
-			at = at.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Second, 900 * time.Millisecond, 7 * time.Second, -5 * time.Second, 40 * time.Minute, 3 * time.Hour}).Draw(t, "step"))
+			at = at.Add(rapid.SampledFrom([]time.Duration{time.Second, time.Second, 900 * time.Millisecond, 7 * time.Second, -5 * time.Second, -30 * time.Minute, -30 * 24 * time.Hour, 40 * time.Minute, 3 * time.Hour}).Draw(t, "step"))
 			n := rapid.Int64Range(0, 9).Draw(t, "n")
 			sum.results[0] += n
 			r.push(at, sum)
-			end = max(end, at.Unix())
+			if back := end - at.Unix(); back > 0 { // what was counted before is as long ago as it was
+				before := bySecond
+				bySecond = map[int64]int64{}
+				for second, count := range before {
+					bySecond[second-back] = count
+				}
+			}
+			end = at.Unix()
 			bySecond[end] += n
 		}
 		for _, n := range []int64{1, 60, 299, hour, 10 * hour} {
@@ -175,10 +182,40 @@ func TestRulesAreCountedByTheMinute(t *testing.T) {
 	if c := r.rule("user"); c.hour.answered() != 0 || c.total.answered() != 90 {
 		t.Errorf("hours later: %+v", c)
 	}
-	r.ObserveVerdict(t.Context(), ruleVerdict("user", true, 5), nil)
-	r.tick(at.Add(4 * time.Hour)) // a clock that goes back
-	if c := r.rule("user"); c.hour.answered() != 1 {
-		t.Errorf("after a clock that went back: %+v", c)
+}
+
+// TestAClockThatGoesBackKeepsTheHour: what was seen before is as long ago as it was, and the
+// seconds and minutes go on from where the clock is.
+func TestAClockThatGoesBackKeepsTheHour(t *testing.T) {
+	r := still(t, 0)
+	at := start
+	answers := func() {
+		r.Observe(t.Context(), answer(true, false))
+		r.ObserveVerdict(t.Context(), ruleVerdict("user", true, 5), nil)
+		r.tick(at)
+	}
+	for range 10 {
+		at = at.Add(time.Minute)
+		answers()
+	}
+	at = at.Add(-3650 * 24 * time.Hour)
+	for range 5 {
+		answers()
+		at = at.Add(time.Minute)
+	}
+	r.tick(at)
+	c := r.rule("user")
+	if got := r.ring.since(90).results[observed.Allowed]; got != 1 {
+		t.Errorf("%d answers in the last 90 s, want 1", got)
+	}
+	if got := r.ring.since(hour).results[observed.Allowed]; got != 15 || c.hour.answered() != 15 {
+		t.Errorf("%d answers in the last hour, and %d of the rule, want 15", got, c.hour.answered())
+	}
+	if want := at.Truncate(time.Minute).Add(-59 * time.Minute).Unix(); c.firstOfMinutes != want {
+		t.Errorf("the first minute of the rule is %d, want %d", c.firstOfMinutes, want)
+	}
+	if got := r.minutes(); got < 15 || got > 16 {
+		t.Errorf("%d minutes were seen, want about 15", got)
 	}
 }
 
@@ -210,6 +247,11 @@ func TestSubjectsAreForgotten(t *testing.T) {
 		t.Errorf("%+v: want the subject of the period before", top)
 	}
 	r.tick(start.Add(2 * subjectsPeriod))
+	if top := r.busiest.Top(1, nil); len(top) != 0 {
+		t.Errorf("%+v: want none", top)
+	}
+	r.Observe(t.Context(), answer(false, false))
+	r.tick(start.Add(9 * subjectsPeriod)) // of a machine that slept
 	if top := r.busiest.Top(1, nil); len(top) != 0 {
 		t.Errorf("%+v: want none", top)
 	}

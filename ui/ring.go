@@ -2,6 +2,7 @@ package ui
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -90,8 +91,8 @@ type ring struct {
 }
 
 // push ends a second. What was counted since the second before belongs to it; seconds in
-// between, in which the process did not run, have nothing. A clock that goes back adds to the
-// last second, which there is.
+// between, in which the process did not run, have nothing. Where the clock went back, the
+// seconds before are dated back as far, so that they stay as long ago as they were.
 func (r *ring) push(now time.Time, t totals) {
 	counted := t.less(r.last)
 	r.last = t
@@ -103,9 +104,13 @@ func (r *ring) push(now time.Time, t totals) {
 		r.seconds = make([]second, hour)
 	}
 	end := now.Unix()
-	if r.end == 0 || end-r.end > hour {
+	switch {
+	case r.end == 0 || end-r.end > hour:
 		clear(r.seconds)
 		r.end = end - 1
+	case end < r.end:
+		by := (r.end - end) % hour
+		r.seconds, r.end = slices.Concat(r.seconds[by:], r.seconds[:by]), end
 	}
 	for ; r.end < end; r.end++ {
 		r.seconds[r.end%hour] = second{}

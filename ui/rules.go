@@ -3,6 +3,7 @@ package ui
 import (
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -146,8 +147,13 @@ func (r *rule) turn(minute int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.totals()
-	if r.minute == 0 || minute-r.minute > minutes {
+	switch {
+	case r.minute == 0 || minute-r.minute > minutes:
 		clear(r.minutes[:])
+		r.minute = minute - 1
+	case minute <= r.minute: // the clock went back: the minutes before are dated back as far
+		by := (r.minute - minute + 1) % minutes
+		copy(r.minutes[:], slices.Concat(r.minutes[by:], r.minutes[:by]))
 		r.minute = minute - 1
 	}
 	for i, n := range now {

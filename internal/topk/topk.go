@@ -99,7 +99,7 @@ func (p *period) smallest() int {
 // missing is the most that a key has occurred that has no entry.
 func (p *period) missing() int64 { return p.counts[p.smallest()] }
 
-// Turn begins a new period, and forgets the one before the last.
+// Turn begins a new period, and forgets the one before the last, with the bytes of its keys.
 func (s *Sketch) Turn() {
 	for i := range s.sets {
 		in := &s.sets[i]
@@ -107,6 +107,11 @@ func (s *Sketch) Turn() {
 		in.current = 1 - in.current
 		next := &in.periods[in.current]
 		next.hashes, next.counts, next.excess = [Ways]uint64{}, [Ways]int64{}, [Ways]int64{}
+		for i := range next.entries {
+			e := &next.entries[i]
+			clear(e.key[:cap(e.key)])
+			e.limit, e.key = "", e.key[:0]
+		}
 		in.mu.Unlock()
 	}
 }

@@ -1,6 +1,7 @@
 package topk
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -95,6 +96,23 @@ func TestKeysAreCut(t *testing.T) {
 	s.Add("l", strings.Repeat("k", 1<<20))
 	if top := s.Top(1, nil); len(top[0].Key) != MaxKey {
 		t.Errorf("%d bytes, want %d", len(top[0].Key), MaxKey)
+	}
+}
+
+// TestForgottenKeysAreNotKept: neither their bytes nor the names of their limits.
+func TestForgottenKeysAreNotKept(t *testing.T) {
+	s := New()
+	s.Add("limit-4711", "key-4711")
+	s.Turn()
+	s.Turn()
+	for i := range s.sets {
+		for _, p := range s.sets[i].periods {
+			for _, e := range p.entries {
+				if e.limit != "" || bytes.Contains(e.key[:cap(e.key)], []byte("4711")) {
+					t.Errorf("kept: %q of %q", e.key[:cap(e.key)], e.limit)
+				}
+			}
+		}
 	}
 }
 
