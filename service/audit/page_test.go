@@ -98,3 +98,27 @@ func TestPagesAreTheWholeLog(t *testing.T) {
 		t.Errorf("%d lines, want 4500", next-1)
 	}
 }
+
+// TestTheLastEntriesAreReadFromTheEnd: in the order of the lines, but backwards, whatever lies
+// between them, and without what is before them.
+func TestTheLastEntriesAreReadFromTheEnd(t *testing.T) {
+	const n = 3_000
+	text := append(lines(t, 1, n), bytes.Repeat([]byte{'x'}, 3*maxLine)...) // a line of somebody else, without an end
+	for _, want := range []int64{1, 100, n} {
+		f := &counted{ReaderAt: bytes.NewReader(text)}
+		next := int64(n)
+		err := backwards(f, int64(len(text)), func(e Entry) bool {
+			if e.Seq != next {
+				t.Fatalf("the entry %d, want %d", e.Seq, next)
+			}
+			next--
+			return n-next < want
+		})
+		if err != nil || n-next != want {
+			t.Errorf("%d entries, %v; want %d", n-next, err, want)
+		}
+		if most := int64(3*maxLine + 2*readBack + want*int64(len(text)-3*maxLine)/n*3); f.bytes > most {
+			t.Errorf("%d bytes were read for %d entries, want at most %d", f.bytes, want, most)
+		}
+	}
+}

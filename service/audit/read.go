@@ -1,6 +1,11 @@
 package audit
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 	"time"
 )
@@ -78,7 +83,7 @@ func (l *Log) Read(q Query) (Page, error) {
 }
 
 // Last returns the last n entries of a tenant, the newest first. It reads the files of the
-// newest days, no further than the one with the 100,000th line, and does not hold up writers.
+// newest days from their ends, no further than the 100,000th line, and does not hold up writers.
 func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 	dates, err := l.dates()
 	if err != nil {
@@ -90,27 +95,69 @@ func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 	var all []Entry
 	looked := 0
 	for _, date := range slices.Backward(dates) {
-		var of []Entry // of the day, in order: the last ones
-		err := l.lines(date, 0, func(e Entry) bool {
-			looked++
-			if e.Tenant == tenant && e.Seq <= last {
-				if of = append(of, e); len(of) >= 2*n {
-					of = append(of[:0], of[len(of)-n:]...)
-				}
+		err := l.backwards(date, func(e Entry) bool {
+			if e.Tenant == tenant && e.Seq <= last && len(all) < n {
+				all = append(all, e)
 			}
-			return true
+			looked++
+			return len(all) < n && looked < mostRead
 		})
 		if err != nil {
 			return nil, err
-		}
-		for _, e := range slices.Backward(of) {
-			if len(all) < n {
-				all = append(all, e)
-			}
 		}
 		if len(all) >= n || looked >= mostRead {
 			break
 		}
 	}
 	return all, nil
+}
+
+// backwards calls each for the entries of a day, the newest first, until it returns false.
+func (l *Log) backwards(date string, each func(Entry) bool) error {
+	f, err := os.Open(l.path(date))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it has become too old
+	}
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	defer f.Close() // nothing was written
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = backwards(f, size, each)
+	}
+	if err != nil {
+		return fmt.Errorf("audit: %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// readBack is how many bytes of a file are read backwards in one go.
+const readBack = 64 << 10
+
+// backwards calls each for the entries of a file, the last first, until it returns false. Lines
+// that cannot be read are passed over.
+func backwards(f io.ReaderAt, size int64, each func(Entry) bool) error {
+	var rest []byte // the end of a line that begins before the bytes that were read
+	for end := size; end > 0; end = max(end-readBack, 0) {
+		start := max(end-readBack, 0)
+		part := make([]byte, end-start)
+		if _, err := f.ReadAt(part, start); err != nil {
+			return err
+		}
+		part = append(part, rest...)
+		for i := bytes.LastIndexByte(part, '\n'); i >= 0; i = bytes.LastIndexByte(part, '\n') {
+			if e, is := entry(part[i+1:]); is && !each(e) {
+				return nil
+			}
+			part = part[:i]
+		}
+		if rest = part; len(rest) > maxLine { // no line that was written is as long
+			rest = nil
+		}
+	}
+	if e, is := entry(rest); is {
+		each(e)
+	}
+	return nil
 }
