@@ -31,9 +31,18 @@ var programs = []program{
 // ask runs a program for a user.
 func (p *program) ask(t *testing.T, url, token, user string) (output string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), p.command[0], append(p.command[1:], user)...)
-	cmd.Dir = "../../examples/clients"
-	cmd.Env = append(cmd.Environ(), "WEIR_URL="+url, "WEIR_TOKEN="+token, "WEIR_TIMEOUT=60", "PYTHONDONTWRITEBYTECODE=1",
+	return runClient(t, p.command, []string{"WEIR_URL=" + url, "WEIR_TOKEN=" + token}, user)
+}
+
+// clientsFolder has the programs.
+const clientsFolder = "../../examples/clients"
+
+// runClient runs a program of the folder for a user.
+func runClient(t *testing.T, command, environment []string, user string) (output string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], append(command[1:len(command):len(command)], user)...)
+	cmd.Dir = clientsFolder
+	cmd.Env = append(append(cmd.Environ(), environment...), "WEIR_TIMEOUT=60", "PYTHONDONTWRITEBYTECODE=1",
 		"NO_PROXY=*", "no_proxy=*") // a proxy of this machine knows nothing of its loopback interface
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err

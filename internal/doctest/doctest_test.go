@@ -198,6 +198,9 @@ func pages(t *testing.T) []string {
 	all := []string{filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")}
 	for _, folder := range []string{"docs", "examples"} {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && d.Name() == "node_modules" {
+				return filepath.SkipDir // packages of others
+			}
 			if err == nil && filepath.Ext(path) == ".md" {
 				all = append(all, path)
 			}
