@@ -17,6 +17,9 @@ const Never = algorithm.Never
 type Decision struct {
 	// Allowed reports whether the cost was admitted, and so charged.
 	Allowed bool
+	// Degraded reports that the store did not decide this and a failure mode
+	// did; Cause is why.
+	Degraded bool
 	// Limit is the capacity: the most that a fresh key admits at one instant.
 	Limit int64
 	// Remaining is the largest cost that would be admitted right after this
@@ -41,9 +44,6 @@ type Decision struct {
 	// At is the instant of the decision on the store's clock, in UTC. It is
 	// zero where there was no decision.
 	At time.Time
-	// Degraded reports that the store did not decide this and a failure mode
-	// did; Cause is why.
-	Degraded bool
 	// Cause is the error that a failure mode stood in for, or nil.
 	Cause error
 }

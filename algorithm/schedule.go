@@ -86,11 +86,8 @@ func (a span) less(b span) bool {
 
 // debt returns how far the arrival time in s lies beyond now; 0 if it does not.
 func (s *schedule) debt(state *State, now int64) span {
-	if state.shape == nil || state.w0 < now {
-		return span{}
-	}
 	if state.shape == oneWord {
-		return span{whole: state.w0 - now}
+		return span{whole: max(0, state.w0-now)}
 	}
 	return s.debtWithPart(state, now)
 }
@@ -99,6 +96,9 @@ func (s *schedule) debt(state *State, now int64) span {
 // denominator, from before a change of parameters, is rounded up, against the
 // caller.
 func (s *schedule) debtWithPart(state *State, now int64) span {
+	if state.shape == nil || state.w0 < now {
+		return span{}
+	}
 	d := span{whole: state.w0 - now, part: state.w1}
 	if state.shape.words != 3 {
 		d.part = 0
@@ -117,10 +117,18 @@ func (s *schedule) room(debt span) span { return s.minus(s.full, debt) }
 // remaining returns how many units fit into room, which is not below 0.
 func (s *schedule) remaining(room span) int64 {
 	if s.withFraction {
-		n, _ := exact.MulAddDiv(room.whole, s.units, room.part, s.per)
-		return n
+		return s.remainingOf(room)
 	}
 	return int64(uint64(room.whole) / uint64(s.per))
+}
+
+// remainingOf is remaining for a rate with a fraction. It is apart from it so that what
+// is left there, like debt, is small enough for the compiler to inline.
+//
+//go:noinline
+func (s *schedule) remainingOf(room span) int64 {
+	n, _ := exact.MulAddDiv(room.whole, s.units, room.part, s.per)
+	return n
 }
 
 // over returns how many units room is below 0, rounded up.

@@ -3,7 +3,6 @@ package memorystore
 import (
 	"context"
 	"hash/maphash"
-	"reflect"
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
@@ -32,15 +31,40 @@ func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 		return nil, store.ErrClosed
 	}
 	l := s.limit(name, a)
-	return &bound{s, l, s.monotonic != nil && l.inPlace != nil && neverPanics(a)}, nil
+	return &bound{s, l, s.monotonic != nil && isKnown(a)}, nil
 }
 
-// neverPanics reports whether a is of package algorithm. A step of the user's may
+// isKnown reports whether a is an algorithm that step knows. Another's may
 // panic, and must not leave a lock taken then; to make sure of that costs a tenth
 // of a decision, which only those pay who need it.
-func neverPanics(a algorithm.Algorithm) bool {
-	t := reflect.TypeOf(a)
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[algorithm.Spec]().PkgPath()
+func isKnown(a algorithm.Algorithm) bool {
+	switch a.(type) {
+	case *algorithm.GCRA, *algorithm.TokenBucket, *algorithm.LeakyBucket, *algorithm.FixedWindow,
+		*algorithm.SlidingCounter, *algorithm.CalendarWindow, *algorithm.SlidingLog:
+		return true
+	}
+	return false
+}
+
+// step is StepInPlace of an algorithm that isKnown. The calls are static, since what is handed
+// to an interface moves to the heap: so the Outcome of a decision lies on the stack of its caller.
+func step(a algorithm.InPlace, s *algorithm.State, at algorithm.Instant, r algorithm.Request, o *algorithm.Outcome) {
+	switch a := a.(type) {
+	case *algorithm.GCRA:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.TokenBucket:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.LeakyBucket:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.FixedWindow:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.SlidingCounter:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.CalendarWindow:
+		a.StepInPlace(s, at, r, o)
+	case *algorithm.SlidingLog:
+		a.StepInPlace(s, at, r, o)
+	}
 }
 
 // Apply implements store.Bound.
@@ -65,46 +89,41 @@ func (b *bound) Apply(ctx context.Context, key string, r algorithm.Request) (o a
 func (b *bound) TakeFlat(ctx context.Context, key string, n int64, maxDelay time.Duration) (allowed bool, limit, remaining, debt int64, retryAfter, resetAfter, delay time.Duration, at algorithm.Instant, err error) {
 	s, l := b.store, &b.limit
 	r := algorithm.Request{Cost: n, MaxDelay: maxDelay}
-	if !b.quick || !isPlain(key, r) {
-		var o algorithm.Outcome
-		o, at, err = b.decide(ctx, key, r, true)
-		return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, err
-	}
-	if err := s.open(ctx); err != nil {
-		return false, 0, 0, 0, 0, 0, 0, 0, err
+	if !b.quick || !isPlain(key, r) || s.closed.Load() || ctx.Err() != nil {
+		return b.takeSlow(ctx, key, r)
 	}
 	hash := maphash.String(s.seed, key)
 	sh := &s.shards[hash%shards]
 	hash ^= l.hash
 	denied := sh.denials.find(hash, key, l.name)
 	now := s.monotonic.now() // after find: the last change was earlier
-	if denied != nil && now < denied.expiry {
-		var o algorithm.Outcome
-		if denied.step(l.inPlace, now, r, &o) {
-			return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, now, nil
-		}
+	var o algorithm.Outcome
+	if denied != nil && now < denied.expiry && denied.step(l.inPlace, now, r, &o) {
+		return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, now, nil
 	}
 	sh.mu.Lock()
 	at = max(now, sh.latest) // see shard.instant
 	rec := sh.table.find(hash, key, l.name)
 	if rec == nil || rec.expiry <= at {
 		sh.mu.Unlock()
-		var o algorithm.Outcome
-		o, at, err = s.decide(ctx, key, l, r, true)
-		return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, err
+		return b.takeSlow(ctx, key, r)
 	}
 	sh.latest = at
-	o := &sh.outcome
-	l.inPlace.StepInPlace(&rec.state, at, r, o)
+	step(l.inPlace, &rec.state, at, r, &o)
 	if !o.Allowed {
 		sh.denials.add(hash, rec)
 	} else if r.Cost > 0 {
-		sh.renew(rec, hash, expiry(at, o))
+		sh.renew(rec, hash, expiry(at, &o))
 	}
-	allowed, limit, remaining, debt = o.Allowed, o.Limit, o.Remaining, o.Debt
-	retryAfter, resetAfter, delay = o.RetryAfter, o.ResetAfter, o.Delay
 	sh.mu.Unlock()
-	return allowed, limit, remaining, debt, retryAfter, resetAfter, delay, at, nil
+	return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, nil
+}
+
+// takeSlow is TakeFlat for whatever that does not do itself.
+func (b *bound) takeSlow(ctx context.Context, key string, r algorithm.Request) (allowed bool, limit, remaining, debt int64, retryAfter, resetAfter, delay time.Duration, at algorithm.Instant, err error) {
+	var o algorithm.Outcome
+	o, at, err = b.decide(ctx, key, r, true)
+	return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, err
 }
 
 // Peek implements store.Bound.

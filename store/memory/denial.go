@@ -34,10 +34,10 @@ type denial struct {
 // without the lock of the shard.
 type denials struct {
 	copies [8]atomic.Pointer[denial] // written under the lock of the shard
-	held   int                       // copies that are not nil
+	used   uint8                     // the places with a copy or a count, a bit each
 	// The rest says how often a slot was denied in a row, at each place.
-	hashes [8]uint64
 	counts [8]uint8
+	hashes [8]uint64
 }
 
 // denialsInARow is after how many denials of a slot in a row, counted for each place, a copy
@@ -58,6 +58,7 @@ func (d *denials) find(hash uint64, key string, n unique.Handle[name]) *denial {
 // add counts a denial of a slot that is held.
 func (d *denials) add(hash uint64, rec *record) {
 	place := placeOfDenial(hash)
+	d.used |= 1 << place
 	if d.hashes[place] != hash {
 		d.hashes[place], d.counts[place] = hash, 0
 	}
@@ -68,23 +69,29 @@ func (d *denials) add(hash uint64, rec *record) {
 	if rec.state.Words() == 0 {
 		return // fresh, or a log, whose memory is guarded by the lock
 	}
-	if d.copies[place].Swap(&denial{hash, rec.key(), rec.name, rec.state, rec.expiry}) == nil {
-		d.held++
+	d.copies[place].Store(&denial{hash, rec.key(), rec.name, rec.state, rec.expiry})
+}
+
+// changed takes the copy of a slot away. The compiler inlines it.
+func (d *denials) changed(hash uint64) {
+	if d.used>>placeOfDenial(hash)&1 != 0 {
+		d.forget(hash)
 	}
 }
 
-// changed takes the copy of a slot away.
-func (d *denials) changed(hash uint64) {
+// forget is changed for a place in use.
+func (d *denials) forget(hash uint64) {
 	place := placeOfDenial(hash)
 	if d.hashes[place] == hash {
 		d.counts[place] = 0
 	}
-	if d.held == 0 {
-		return
-	}
-	if c := d.copies[place].Load(); c != nil && c.hash == hash {
+	c := d.copies[place].Load()
+	if c != nil && c.hash == hash {
 		d.copies[place].Store(nil)
-		d.held--
+		c = nil
+	}
+	if c == nil && d.counts[place] == 0 {
+		d.used &^= 1 << place
 	}
 }
 
@@ -93,29 +100,13 @@ func (d *denials) clear() {
 	for i := range d.copies {
 		d.copies[i].Store(nil)
 	}
-	d.held = 0
+	d.used, d.counts = 0, [8]uint8{}
 }
 
 // step decides a request by the copy. unchanged reports whether that changes nothing and so is
 // the answer.
 func (c *denial) step(a algorithm.InPlace, at algorithm.Instant, r algorithm.Request, o *algorithm.Outcome) (unchanged bool) {
 	s := c.state
-	// The calls are static, since what is handed to an interface moves to the heap.
-	switch a := a.(type) {
-	case *algorithm.GCRA:
-		a.StepInPlace(&s, at, r, o)
-	case *algorithm.TokenBucket:
-		a.StepInPlace(&s, at, r, o)
-	case *algorithm.LeakyBucket:
-		a.StepInPlace(&s, at, r, o)
-	case *algorithm.FixedWindow:
-		a.StepInPlace(&s, at, r, o)
-	case *algorithm.SlidingCounter:
-		a.StepInPlace(&s, at, r, o)
-	case *algorithm.CalendarWindow:
-		a.StepInPlace(&s, at, r, o)
-	default:
-		return false
-	}
+	step(a, &s, at, r, o)
 	return !o.Allowed || r.Cost == 0
 }

@@ -28,20 +28,20 @@ func parseLimit(t testing.TB, spec string) algorithm.Algorithm {
 	return a
 }
 
-// copies returns how many copies s holds, and checks that each shard counts its own.
+// copies returns how many copies s holds, and checks that a place with a copy or a count is
+// marked as used.
 func (s *Store) copies(t testing.TB) (all int) {
 	for i := range s.shards {
 		d := &s.shards[i].denials
-		held := 0
 		for j := range d.copies {
-			if d.copies[j].Load() != nil {
-				held++
+			held := d.copies[j].Load() != nil
+			if held {
+				all++
+			}
+			if used := d.used>>j&1 != 0; !used && (held || d.counts[j] > 0) {
+				t.Fatalf("shard %d, place %d: a copy %t, a count of %d, and it is not used", i, j, held, d.counts[j])
 			}
 		}
-		if held != d.held {
-			t.Fatalf("shard %d holds %d copies, and counts %d", i, held, d.held)
-		}
-		all += held
 	}
 	return all
 }
@@ -60,16 +60,21 @@ func (s *Store) denied(t testing.TB, b store.Bound, key string) {
 	t.Fatal("no copy is made of a key that is denied")
 }
 
-// Every family with a state of fixed size has copies; one that is added must be named in
-// denial.step.
-func TestDenialsOfEachFamilyAreCopied(t *testing.T) {
+// A family that is added must be named in isKnown and in step.
+func TestAlgorithmsOfEachFamilyAreStepped(t *testing.T) {
 	for _, f := range algorithm.Families() {
-		a := parseLimit(t, f.Samples[len(f.Samples)-1])
-		var o algorithm.Outcome
-		got := (&denial{}).step(a.(algorithm.InPlace), 1, algorithm.Request{Cost: 1 << 50}, &o)
-		if want := f.Kind != algorithm.KindSlidingLog; got != want {
-			t.Errorf("%s: a copy is stepped: %t", f.Name, got)
+		for _, cost := range []int64{0, 1, 1 << 50} {
+			a, at, r := parseLimit(t, f.Samples[len(f.Samples)-1]), algorithm.Instant(1), algorithm.Request{Cost: cost}
+			var s algorithm.State
+			var o algorithm.Outcome
+			step(a.(algorithm.InPlace), &s, at, r, &o)
+			if want, outcome := a.Step(algorithm.State{}, at, r); !isKnown(a) || !s.Equal(want) || o != outcome {
+				t.Errorf("%s, cost %d: known %t, state %q, %+v, want state %q, %+v", f.Name, cost, isKnown(a), s, o, want, outcome)
+			}
 		}
+	}
+	if isKnown(explosiveInPlace{}) {
+		t.Error("an algorithm of the user's is stepped without a deferred Unlock")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 const asleep = 24 * time.Hour
 
 // pass moves the default clock forward, as a machine that slept.
-func (s *Store) pass(d time.Duration) { s.monotonic.forward.Add(int64(d / time.Microsecond)) }
+func (s *Store) pass(d time.Duration) { s.monotonic.base.Add(int64(d / time.Microsecond)) }
 
 // allow asks for cost and reports whether it was admitted.
 func (s *Store) allow(t *testing.T, key string, a algorithm.Algorithm, cost int64) bool {

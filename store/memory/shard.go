@@ -18,15 +18,15 @@ const shards = 64
 // shard holds the slots of some keys.
 type shard struct {
 	mu      sync.Mutex
-	table   table
 	latest  algorithm.Instant // of a decision here
-	spare   algorithm.State   // for deciding over a slot that is not held
-	outcome algorithm.Outcome // of the decision under way; on a stack it would escape
+	table   table
+	denials denials
+	store   *Store
 	queue   expiries          // kept where MaxKeys is set
 	ids     map[idOf]*made    // steps made under an ID, until they are forgotten
 	ends    ends              // of ids
-	store   *Store
-	denials denials
+	spare   algorithm.State   // for deciding over a slot that is not held
+	outcome algorithm.Outcome // of a step by an interface; on a stack it would escape
 }
 
 // limit is what a decision about one op needs besides key and request.
