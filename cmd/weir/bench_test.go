@@ -45,6 +45,29 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
+// BenchmarkSuggest reports what weir suggest takes for four limits as a multiple of one replay
+// of the same trace, x-replay: both are run in turns, and the median of the ratios of neighbours
+// counts. 20 is the most that is allowed.
+func BenchmarkSuggest(b *testing.B) {
+	const events = 1_000_000
+	data := popular(events, 10_000)
+	timed := func(args ...string) time.Duration {
+		start := time.Now()
+		if status := run(b.Context(), append(args, "--sort", "-"), bytes.NewReader(data), io.Discard, io.Discard); status != exitOK {
+			b.Fatal("exit status", status)
+		}
+		return time.Since(start)
+	}
+	var ratios []float64
+	for done := 0; done < b.N || len(ratios) < 3; done++ {
+		replay := timed("replay", "--limit", "gcra:100/1m")
+		ratios = append(ratios, float64(timed("suggest"))/float64(replay))
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "x-replay")
+	b.ReportMetric(0, "ns/op")
+}
+
 // popular makes a JSON Lines trace over keys of which few are asked for often.
 func popular(events int, keys uint64) []byte {
 	rng := rand.New(rand.NewPCG(2026, 1))

@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,34 +30,100 @@ func suggestTrace(t *testing.T, clients int) string {
 	return name
 }
 
-// TestSuggestedLimitsAreWhatReplaySays: the limit denies as many in a replay of the same
-// trace, and one unit less misses the target.
+// suggestLogs are logs that the repository does not have, such as
+// "--max-requests-denied 1% nasa.log; --max-clients-hit 0% apache.log".
+var suggestLogs = flag.String("suggest.logs", "", "arguments of weir suggest whose answers replays check, with semicolons between")
+
+// TestSuggestedLimitsAreWhatReplaySays: a replay of the same trace by the limit meets the
+// target, one by a limit smaller by one misses it, and both deny as many as suggest says.
 func TestSuggestedLimitsAreWhatReplaySays(t *testing.T) {
-	name := suggestTrace(t, 150)
-	r := start("suggest", "--max-clients-hit", "4%", "--json", "-", name)
-	if r.status != 0 {
-		t.Fatalf("status %d: %s", r.status, r.err)
+	all := [][]string{
+		{"--max-clients-hit", "4%", suggestTrace(t, 150)},
+		{"--max-clients-hit", "1%", "--max-requests-denied", "0.5%", "../../examples/accesslog/access.log"},
 	}
-	var answer suggestions
-	if err := json.Unmarshal([]byte(r.out), &answer); err != nil {
-		t.Fatal(err)
-	}
-	if len(answer.Limits) != len(defaultForms) || answer.Clients != 150 {
-		t.Fatalf("%+v", answer)
-	}
-	for _, l := range answer.Limits {
-		if l.ClientsHit > 6 || l.OneLess == nil || l.OneLess.ClientsHit <= 6 {
-			t.Errorf("%s hits %d clients, and with one less %+v: at most 6 of 150 are allowed", l.Limit, l.ClientsHit, l.OneLess)
+	if *suggestLogs != "" {
+		for log := range strings.SplitSeq(*suggestLogs, ";") {
+			all = append(all, strings.Fields(log))
 		}
-		again := start("replay", "--sort", "--limit", l.Limit, "--json", "-", name)
-		var replay struct{ Denied int64 }
-		if err := json.Unmarshal([]byte(again.out), &replay); err != nil {
+	}
+	for _, args := range all {
+		r := start(append([]string{"suggest", "--json", "-"}, args...)...)
+		if r.status != exitOK {
+			t.Fatalf("%q: status %d: %s", args, r.status, r.err)
+		}
+		var answer suggestions
+		if err := json.Unmarshal([]byte(r.out), &answer); err != nil {
 			t.Fatal(err)
 		}
-		if replay.Denied != l.RequestsDenied {
-			t.Errorf("%s: suggest counts %d denials, replay %d", l.Limit, l.RequestsDenied, replay.Denied)
+		if len(answer.Limits) == 0 {
+			t.Errorf("%q: no limit", args)
+		}
+		for _, l := range answer.Limits {
+			if !l.Found || l.OneLess == nil {
+				t.Errorf("%q: nothing was found for %s, or nothing is smaller: %+v", args, l.Form, l)
+				continue
+			}
+			met, hit, denied := replayMeets(t, args, l.Limit)
+			if !met || hit != int64(l.ClientsHit) || denied != l.RequestsDenied {
+				t.Errorf("%q: %s: a replay hits %d and denies %d, target met %t: suggest says %+v", args, l.Limit, hit, denied, met, l)
+			}
+			less := oneLess(t, l.Form, l.Limit)
+			missed, hitBy, deniedBy := replayMeets(t, args, less)
+			if missed || hitBy != int64(l.OneLess.ClientsHit) || deniedBy != l.OneLess.RequestsDenied {
+				t.Errorf("%q: %s: a replay hits %d and denies %d, target met %t: suggest says %+v", args, less, hitBy, deniedBy, missed, *l.OneLess)
+			}
+			t.Logf("%q: %s hits %d of %d clients and denies %d of %d requests; %s hits %d and denies %d", args, l.Limit, hit, answer.Clients, denied, answer.Requests, less, hitBy, deniedBy)
 		}
 	}
+}
+
+// replayMeets replays a trace by a limit, and says whether that meets the target in the
+// arguments of suggest.
+func replayMeets(t *testing.T, args []string, limit string) (met bool, hit, denied int64) {
+	t.Helper()
+	replay, shares := []string{"replay", "--sort", "--json", "-", "--limit", limit}, map[string]float64{"--max-clients-hit": 1, "--max-requests-denied": 1}
+	for i := 0; i < len(args); i++ {
+		_, isTarget := shares[args[i]]
+		switch {
+		case isTarget:
+			percent, err := strconv.ParseFloat(strings.TrimSuffix(args[i+1], "%"), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shares[args[i]] = percent / 100
+			i++
+		case args[i] == "--limit":
+			i++
+		default:
+			replay = append(replay, args[i])
+		}
+	}
+	if shares["--max-clients-hit"] == 1 && shares["--max-requests-denied"] == 1 { // what suggest asks for by itself
+		shares["--max-clients-hit"] = 0.01
+	}
+	r := start(replay...)
+	var answer struct {
+		Keys    int64
+		KeysHit int64 `json:"keys_hit"`
+		Events  int64
+		Denied  int64
+	}
+	if err := json.Unmarshal([]byte(r.out), &answer); err != nil {
+		t.Fatalf("%q: %v: %s", replay, err, r.err)
+	}
+	met = float64(answer.KeysHit) <= shares["--max-clients-hit"]*float64(answer.Keys) && float64(answer.Denied) <= shares["--max-requests-denied"]*float64(answer.Events)
+	return met, answer.KeysHit, answer.Denied
+}
+
+// oneLess is the limit of a form with a number smaller by one.
+func oneLess(t *testing.T, form, limit string) string {
+	t.Helper()
+	before, after, _ := strings.Cut(form, "?")
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(limit, before), after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(before, n-1, after)
 }
 
 // TestSuggestedPolicyIsOne: in shadow mode, with the limit.
