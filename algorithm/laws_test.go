@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLaws checks the general laws for all six algorithms, with parameters
+// TestLaws checks the general laws for all algorithms, with parameters
 // drawn anew for every history.
 func TestLaws(t *testing.T) {
 	for _, k := range kinds {

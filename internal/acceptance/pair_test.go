@@ -190,7 +190,7 @@ func op(key, limit string, a algorithm.Algorithm, cost int64) store.Op {
 	return store.Op{Slot: store.Slot{Key: key, Limit: limitName(limit), Algorithm: a}, Request: algorithm.Request{Cost: cost}}
 }
 
-// kindNames are the six algorithms as ParseSpec knows them.
+// kindNames are the algorithms with a period of any length, as ParseSpec knows them.
 var kindNames = []string{"gcra", "token-bucket", "leaky-bucket", "fixed-window", "sliding-log", "sliding-counter"}
 
 // limitOf builds an algorithm of a kind with a burst of units.

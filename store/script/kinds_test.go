@@ -10,7 +10,7 @@ import (
 // maxMicros is the longest period in µs.
 const maxMicros = int64(algorithm.MaxPeriod / time.Microsecond)
 
-// randomAlgorithm draws one of the six kinds with any parameters.
+// randomAlgorithm draws one of the kinds with any parameters.
 func randomAlgorithm(r *rand.Rand) algorithm.Algorithm {
 	return randomOf(r, kindsUnderTest[r.IntN(len(kindsUnderTest))].build)
 }
