@@ -34,6 +34,7 @@ func TestCoalescedGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 					d = &s.looks
 				}
 				few := costs[r.IntN(len(costs)):]
+				charges := r.IntN(2) == 0
 				var groups [][]store.Op
 				var want []decided
 				for range 1 + r.IntN(60) {
@@ -43,12 +44,15 @@ func TestCoalescedGroupsAreDecidedOneAfterTheOther(t *testing.T) {
 					}
 					cost := map[int]int64{keys[0]: few[r.IntN(min(2, len(few)))]}
 					var wait time.Duration
+					verb := algorithm.Take
 					if r.IntN(4) == 0 {
 						wait = time.Duration(r.IntN(3)) * 200 * time.Millisecond
+					} else if charges {
+						verb = algorithm.Charge
 					}
 					of := func(way string) []store.Op {
 						ops := groupOf(kinds, name(way), cost, keys...)
-						ops[0].Request.MaxDelay = wait
+						ops[0].Request.MaxDelay, ops[0].Request.Verb = wait, verb
 						return ops
 					}
 					groups = append(groups, of("together"))
@@ -85,6 +89,29 @@ func TestCoalescedGroupsAreSentAsOne(t *testing.T) {
 	}
 	for i, d := range got {
 		if !d.Committed || d.Outcomes[0].Remaining != 9-int64(i) {
+			t.Errorf("caller %d: %+v", i, d)
+		}
+	}
+}
+
+// TestCoalescedChargesAreSentAsOne: so are those who charge, as the service for Envoy does.
+func TestCoalescedChargesAreSentAsOne(t *testing.T) {
+	var sent []string
+	s := open(t, clientFunc(func(_ context.Context, c *Command) (string, error) {
+		sent = slices.Clone(c.Args)
+		return "5;*3,0 9", nil
+	}), &Options{Share: 1000})
+	charge := func() []store.Op {
+		ops := oneOp("k", windowOf10)
+		ops[0].Request.Verb = algorithm.Charge
+		return ops
+	}
+	got := together(t, &s.takes, charge(), charge(), charge())
+	if sent[2] != "1" || strings.Join(sent[len(sent)-4:], " ") != "0 3 1 2" {
+		t.Errorf("%q is sent", sent)
+	}
+	for i, d := range got {
+		if o := d.Outcomes[0]; !d.Committed || o.Remaining != 0 || o.Debt != int64(i) {
 			t.Errorf("caller %d: %+v", i, d)
 		}
 	}

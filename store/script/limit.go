@@ -70,7 +70,8 @@ type prepared struct {
 	source   *source
 	identity string   // of the Spec
 	limit    []string // the numbers of Limit
-	unit     []string // all numbers of a request of cost 1
+	unit     []string // all numbers of a take of cost 1
+	charge   []string // all numbers of a charge of cost 1; nil where no Lua decides it
 
 	// Where the numbers follow the clock: those behind the others, and the instants that
 	// they are made for.
@@ -88,11 +89,13 @@ const maxNumbers = 8
 
 // numbers returns all the numbers of a call, as text; nil where no Lua decides the verb.
 func (p *prepared) numbers(a algorithm.Algorithm, r algorithm.Request) ([]string, error) {
-	if r.Verb != algorithm.Take {
-		return p.numbersOfVerb(a, r), nil
-	}
-	if r == (algorithm.Request{Cost: 1}) && p.unit != nil {
+	switch {
+	case r == algorithm.Request{Cost: 1} && p.unit != nil:
 		return p.unit, nil
+	case r == algorithm.Request{Cost: 1, Verb: algorithm.Charge} && p.charge != nil:
+		return p.charge, nil
+	case r.Verb != algorithm.Take:
+		return p.numbersOfVerb(a, r), nil
 	}
 	var room [maxNumbers]int64
 	wanted := p.source.Request(a, r, room[:0])
@@ -168,6 +171,9 @@ func (s *Store) prepare(a algorithm.Algorithm) (*prepared, error) {
 	var err error
 	if p.unit, err = p.numbers(a, algorithm.Request{Cost: 1}); err != nil {
 		return nil, err
+	}
+	if _, charges := a.(algorithm.Charger); charges {
+		p.charge = p.numbersOfVerb(a, algorithm.Request{Cost: 1, Verb: algorithm.Charge})
 	}
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
