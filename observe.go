@@ -220,11 +220,15 @@ func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Le
 		slog.Duration("took", seen.Took), slog.Int64("left_out", dropped))
 }
 
-// debug logs a decision. The look at the level comes first: it spares the fields.
+// debug logs a decision. The look at the level comes first: it spares the fields, and what is
+// seen a place on the heap.
 func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
-	if !o.log.Enabled(ctx, slog.LevelDebug) {
-		return
+	if o.log.Enabled(ctx, slog.LevelDebug) {
+		o.writeDebug(ctx, seen, err)
 	}
+}
+
+func (o *logObserver) writeDebug(ctx context.Context, seen Observation, err error) {
 	d := &seen.Decision
 	attrs := []slog.Attr{
 		slog.String("kind", seen.Kind.String()), slog.String("limit", seen.Limit), o.key(seen.Key), slog.Int64("cost", seen.Cost),

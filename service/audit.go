@@ -65,13 +65,15 @@ func (s *Service) auditReload(action, tenant, version string, failed error) {
 	s.auditFailed(err)
 }
 
-// auditUnary writes a reset down before it is made, and what came of it. A reset that
+// auditedReset writes a reset down before it is made, and what came of it. A reset that
 // cannot be written down is refused.
-func (s *Service) auditUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	m, is := message.(*weirv1.ResetRequest)
-	if s.audit == nil || !is {
-		return next(ctx, message)
+func (s *Service) auditedReset(next grpc.UnaryHandler) grpc.UnaryHandler {
+	return func(ctx context.Context, message any) (any, error) {
+		return s.auditReset(ctx, message.(*weirv1.ResetRequest), next)
 	}
+}
+
+func (s *Service) auditReset(ctx context.Context, m *weirv1.ResetRequest, next grpc.UnaryHandler) (any, error) {
 	caller, _ := auth.CallerOf(ctx)
 	e := audit.Entry{
 		Actor: caller.Name, Role: string(caller.Role), Tenant: caller.Tenant, Action: "reset", RequestID: weir.NewID(), Target: "limit:",
@@ -96,7 +98,7 @@ func (s *Service) auditUnary(ctx context.Context, message any, info *grpc.UnaryS
 		s.auditFailed(err)
 		return nil, status.Error(codes.Unavailable, "the audit cannot be written, so nothing was reset")
 	}
-	response, failed := next(ctx, message)
+	response, failed := next(ctx, m)
 	var after json.RawMessage
 	if r, is := response.(*weirv1.ResetResponse); is && failed == nil {
 		after, err = json.Marshal(map[string][]string{"rules": r.GetRuleIds()})

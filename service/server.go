@@ -123,7 +123,7 @@ func (s *Service) newServers(c *config.Config) error {
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.Unary(methods), s.auditUnary),
+		grpc.ChainUnaryInterceptor(s.unary(methods)),
 		grpc.ChainStreamInterceptor(s.guard.Stream(methods), s.watches.stream),
 	}
 	if s.config.Load().Gubernator != nil { // whose requests are larger: a server has one bound
@@ -222,14 +222,21 @@ func boundedUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, 
 	return next(ctx, message)
 }
 
-// recoverUnary answers INTERNAL where a handler panics: one bad call must not end the
-// others.
-func (s *Service) recoverUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.log.Error("a handler has panicked", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
-			err = status.Error(codes.Internal, "internal error")
+// unary asks the guard, and then what the method does. It is one interceptor: gRPC makes
+// functions for each call of each that follows another one. It answers INTERNAL where a handler
+// panics: one bad call must not end the others.
+func (s *Service) unary(methods auth.Methods) grpc.UnaryServerInterceptor {
+	guarded := s.guard.Unary(methods)
+	return func(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				s.log.Error("a handler has panicked", "method", info.FullMethod, "panic", r, "stack", string(debug.Stack()))
+				err = status.Error(codes.Internal, "internal error")
+			}
+		}()
+		if _, is := message.(*weirv1.ResetRequest); is && s.audit != nil {
+			next = s.auditedReset(next)
 		}
-	}()
-	return next(ctx, message)
+		return guarded(ctx, message, info, next)
+	}
 }

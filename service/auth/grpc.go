@@ -67,9 +67,7 @@ func (g *Guard) incoming(ctx context.Context, method string, methods Methods) (c
 		Authorization: metadata.ValueFromIncomingContext(ctx, "authorization"), Tenant: metadata.ValueFromIncomingContext(ctx, tenantMetadata), Target: method, Action: a,
 	}
 	if p, has := peer.FromContext(ctx); has {
-		if p.Addr != nil {
-			r.Remote = p.Addr.String()
-		}
+		r.peer = p.Addr
 		if tls, is := p.AuthInfo.(credentials.TLSInfo); is {
 			r.Subject = verified(tls.State.VerifiedChains)
 		}

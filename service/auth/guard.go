@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -137,6 +138,16 @@ type Request struct {
 	// Remote is the address of the peer, Target the route or method: for the audit.
 	Remote, Target string
 	Action         Action
+
+	peer net.Addr // in place of Remote: most requests need no text of it
+}
+
+// remote is the address of the peer.
+func (r *Request) remote() string {
+	if r.peer != nil {
+		return r.peer.String()
+	}
+	return r.Remote
 }
 
 // Authorize returns the caller of a request that may go on. Otherwise the error is an
@@ -154,7 +165,7 @@ func (g *Guard) Authorize(ctx context.Context, r Request) (Caller, error) {
 		}
 	}
 	if refusal != nil {
-		g.report(ctx, Refusal{Caller: c, Remote: r.Remote, Target: r.Target, Action: r.Action, Err: refusal})
+		g.report(ctx, Refusal{Caller: c, Remote: r.remote(), Target: r.Target, Action: r.Action, Err: refusal})
 		return Caller{}, refusal
 	}
 	return c, nil

@@ -46,6 +46,9 @@ const limitPrefix = "rls."
 // chargeEach charges every ask, whatever the others answer. Where several asks have one
 // state, the later ones find what the earlier ones left.
 func (s *Service) chargeEach(ctx context.Context, asks []*ask) error {
+	if len(asks) == 1 {
+		return s.chargeRound(ctx, asks)
+	}
 	for _, round := range roundsOf(asks) {
 		for len(round) > 0 {
 			n := min(len(round), store.MaxOps)
@@ -61,9 +64,6 @@ func (s *Service) chargeEach(ctx context.Context, asks []*ask) error {
 // roundsOf returns the first ask of each state, the second of each state that has one, and
 // so on, in time that grows with the number of asks.
 func roundsOf(asks []*ask) [][]*ask {
-	if len(asks) == 1 {
-		return [][]*ask{asks}
-	}
 	var rounds [][]*ask
 	before := make(map[store.SlotID]int, len(asks))
 	for _, a := range asks {
