@@ -10,8 +10,7 @@ import (
 // Validate refuses ops that no store takes: none or more than MaxOps of them, a
 // slot that ValidateSlots refuses, a cost or MaxDelay below 0, a charge or a refund of
 // an algorithm that is no algorithm.Charger. Every store calls it before it does
-// anything else. It allocates nothing for up to eight
-// good ops.
+// anything else. It allocates nothing for up to 16 good ops.
 func Validate(ops []Op) error {
 	if len(ops) < 1 || len(ops) > MaxOps {
 		return &InputError{-1, "number of ops", strconv.Itoa(len(ops)), "1 to " + strconv.Itoa(MaxOps)}
@@ -109,12 +108,13 @@ func validateSlot(i int, s *Slot) error {
 }
 
 // distinct refuses the same identity twice. Few slots are compared in pairs, which
-// allocates nothing; many through a map.
+// allocates nothing; many through a map. The limits are compared first, since slots of one
+// request often have one key: of a Take of 8 limits in memory the IDs of all pairs were a fifth.
 func distinct(n int, slot func(int) *Slot) error {
-	if n <= 8 {
+	if n <= 16 {
 		for second := 1; second < n; second++ {
 			for first := range second {
-				if slot(first).ID() == slot(second).ID() {
+				if a, b := slot(first), slot(second); a.Limit == b.Limit && a.Key == b.Key && a.ID() == b.ID() {
 					return &DuplicateError{first, second}
 				}
 			}

@@ -134,7 +134,7 @@ func TestValidateLimitRefusesNilInAnyForm(t *testing.T) {
 func TestSameSlotTwiceIsFoundAmongFewAndMany(t *testing.T) {
 	counter := algorithm.Must(algorithm.NewSlidingCounter(algorithm.PerSecond(5)))
 	faster := algorithm.Must(algorithm.NewGCRA(algorithm.PerSecond(50), 50))
-	for _, n := range []int{2, 3, 8, 9, 100, store.MaxOps} {
+	for _, n := range []int{2, 3, 16, 17, 100, store.MaxOps} {
 		for _, pair := range [][2]int{{0, 1}, {0, n - 1}, {n - 2, n - 1}} {
 			ops := make([]store.Op, n)
 			for i := range ops {
@@ -190,7 +190,7 @@ func TestValidateSlots(t *testing.T) {
 }
 
 func TestValidateOfFewGoodOpsDoesNotAllocate(t *testing.T) {
-	ops := make([]store.Op, 8)
+	ops := make([]store.Op, 16)
 	for i := range ops {
 		ops[i] = op("a", strings.Repeat("l", i), perSecond, 1)
 	}
