@@ -10,6 +10,7 @@ import (
 
 	"github.com/valkey-io/valkey-go"
 	"github.com/weirgo/weir/internal/clienttest"
+	"github.com/weirgo/weir/internal/servertest"
 	"github.com/weirgo/weir/store/script"
 	"go.uber.org/goleak"
 )
@@ -33,6 +34,9 @@ var modes = map[string]valkey.ClientOption{
 	"RESP2":           {AlwaysRESP2: true},
 }
 
+// dedicating is the default with connections of its own, as a store has that shares its calls.
+const dedicating = "dedicated connections"
+
 // few are those that differ most, for what takes long.
 var few = map[string]valkey.ClientOption{
 	"default":         modes["default"],
@@ -43,13 +47,14 @@ var few = map[string]valkey.ClientOption{
 // library is valkey-go, for what all libraries must do.
 var library = &clienttest.Library{
 	Open:         openAt,
-	Modes:        []string{"default", "one connection", "many", "always pipeline", "never pipeline", "RESP2"},
-	Few:          []string{"default", "always pipeline", "never pipeline"},
+	Modes:        []string{"default", "one connection", "many", "always pipeline", "never pipeline", "RESP2", dedicating},
+	Few:          []string{"default", "always pipeline", "never pipeline", dedicating},
 	ClusterModes: []string{"default", "always pipeline", "never pipeline"},
 	Refusal: func(err error) bool {
 		var theirs *valkey.ValkeyError
 		return errors.As(err, &theirs)
 	},
+	Direct:      true,
 	Allocations: 3,
 }
 
@@ -75,10 +80,17 @@ func openAt(tb testing.TB, at clienttest.At) *clienttest.Opened {
 		addr = at.Cluster[0] // the others are found
 	}
 	raw, c := open(tb, addr, opts)
+	if at.Mode == dedicating {
+		c.dedicated.use(raw)
+	}
 	return &clienttest.Opened{
 		Client: c,
 		New:    func(opts *script.Options) (*script.Store, error) { return New(raw, opts) },
-		Warm:   func(testing.TB, int) {}, // it has what it uses
+		Warm: func(tb testing.TB, _ int) { // it has what it uses
+			if c.dedicated.client != nil {
+				awaitDedicated(tb, c)
+			}
+		},
 		Repeated: func(key string) error {
 			return raw.Do(context.Background(), raw.B().Arbitrary("INCR").Args(key).ReadOnly()).Error()
 		},
@@ -96,4 +108,13 @@ func open(tb testing.TB, addr string, opts valkey.ClientOption) (valkey.Client, 
 	}
 	tb.Cleanup(raw.Close)
 	return raw, newClient(raw)
+}
+
+// awaitDedicated makes calls until there is a connection that is free.
+func awaitDedicated(tb testing.TB, c *client) {
+	tb.Helper()
+	servertest.Await(tb, "a connection is made", func() bool {
+		clienttest.Do(tb, c, clienttest.Eval("return 1", "warm")) // what any user of the tests may do
+		return c.HonorsDeadline()
+	})
 }

@@ -27,8 +27,13 @@
 //   - Dialer.Timeout is 5 s, and bounds a connection that is being made, up to the
 //     answer to its greeting.
 //   - DisableCache saves the memory of a cache that the store has no use for.
-//   - PipelineMultiplex has no effect on the store but in a cluster: it uses one
-//     connection, on which commands are sent together.
+//   - BlockingPoolSize is 1024. With one server, and at least 64, the store takes up to
+//     four connections of this pool while it uses them, so that a call has one to itself
+//     and a single caller with a time-out and a context that never ends makes its call
+//     itself. Not so for a client that is wrapped, and with Options.Share of 1. The store
+//     is closed before the client: up to four seconds later they are closed anyway.
+//   - PipelineMultiplex has no effect on the store but in a cluster: without a connection
+//     of its own it uses one, on which commands are sent together.
 //   - SendToReplicas is never to be true for a command that is not read-only. None
 //     of the store is marked so: a replica may lag behind.
 //
@@ -70,7 +75,11 @@ func New(c valkey.Client, opts *Options) (*Store, error) {
 	if expires(c) {
 		return nil, &store.InputError{Op: -1, Field: "client", Value: "a valkey.Client with a ConnLifetime", Allowed: "one without: it sends a command again"}
 	}
-	return script.New(newClient(c), opts)
+	ours := newClient(c)
+	if poolSize(c) >= leastPool && (opts == nil || opts.Share != 1) {
+		ours.dedicated.use(c)
+	}
+	return script.New(ours, opts)
 }
 
 // expires says whether the connections of c have a ConnLifetime, which no method
@@ -95,6 +104,8 @@ type client struct {
 	watches sync.Pool
 	slots   slots
 	trusted atomic.Int64 // when shared connections are trusted again, in ns; 0 for now
+
+	dedicated dedicated
 }
 
 var _ script.Client = (*client)(nil)
@@ -127,8 +138,11 @@ func (c *client) Do(ctx context.Context, sent *script.Command) (reply string, er
 // ask sends a command. One without a key goes to any server that a cluster client was ever
 // told of, such as one that is gone by now; in a list of commands it goes to a primary.
 func (c *client) ask(w *watch, sent *script.Command) valkey.ValkeyResult {
-	if c.cluster && sent.Key == 0 {
+	switch {
+	case c.cluster && sent.Key == 0:
 		return c.valkey.DoMulti(w, c.build(sent, false))[0]
+	case c.dedicated.client != nil && !c.distrusts():
+		return c.askDedicated(w, sent)
 	}
 	return c.valkey.Do(w, c.build(sent, false))
 }

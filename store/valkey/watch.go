@@ -55,6 +55,15 @@ func (w *watch) sent() bool {
 	return w.passed
 }
 
+// leave ends the watch of a call that is still running, and whose parent has ended: where it
+// has not asked for Err, the next Err keeps it from being sent.
+func (w *watch) leave() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.passed = w.checked
+	return w.parent.Err()
+}
+
 // Deadline implements context.Context.
 func (w *watch) Deadline() (time.Time, bool) {
 	w.mu.Lock()

@@ -1,0 +1,238 @@
+package valkeystore
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+	"github.com/weirgo/weir/store/script"
+)
+
+// dedicated are connections that the store has to itself, one command at a time: the
+// goroutine that makes a call then writes and reads itself, where over the connection that
+// all share two goroutines of valkey-go do. The deadline of a call ends its connection, and
+// nobody else's command with it. So a single caller can make its call itself.
+//
+// They come from the pool of valkey-go for commands that block, are made where some calls over
+// the shared connection were answered, and go back when nobody has used one for a while. After
+// an error, and after a refusal such as that of a server that is not the primary any more, all
+// are given up, those in use as soon as they come back: what is wrong with one is wrong with
+// its server. Meanwhile calls go over the shared connection.
+type dedicated struct {
+	client valkey.Client // nil where there are none
+	idle   time.Duration // how long one stays, at least, which nobody uses
+
+	mu         sync.Mutex
+	free       []*connection
+	count      int // free, in use, and being made
+	generation int
+	answered   int         // calls over the shared connection since the last was made or given up
+	next       time.Time   // when the next one may be made
+	used       bool        // since the timer was set
+	timer      *time.Timer // nil until there is a connection
+}
+
+// connection is one of dedicated, of a generation of them.
+type connection struct {
+	valkey.DedicatedClient
+	release    func() // gives it back to valkey-go
+	generation int
+}
+
+const (
+	// maxDedicated is the calls in flight of a store: two that take and two that look.
+	maxDedicated = 4
+	// leastPool is the least BlockingPoolSize of which some may be taken.
+	leastPool = 64
+	// dedicatedCalls is how many calls are answered before one is made: a store that makes a
+	// few needs none.
+	dedicatedCalls = 16
+	// dedicatedTime bounds the first answer over a connection.
+	dedicatedTime = time.Second
+	// dedicatedPause is from an error until another one may be made.
+	dedicatedPause = time.Second
+	// dedicatedIdle is dedicated.idle: it bounds how long a connection outlives its client.
+	dedicatedIdle = 2 * time.Second
+)
+
+// use lets connections be made by a client.
+func (d *dedicated) use(client valkey.Client) { d.client, d.idle = client, dedicatedIdle }
+
+// poolSize is the BlockingPoolSize of a client for one server that valkey-go has made, which
+// no method tells; 0 where it cannot be seen. Another client may change its server without a
+// reply that says so: a Sentinel client when it is told of a fail-over.
+func poolSize(c valkey.Client) int {
+	v := reflect.Indirect(reflect.ValueOf(c))
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/valkey-io/valkey-go" || v.Type().Name() != "singleClient" {
+		return 0
+	}
+	for _, name := range []string{"conn", "dpool", "cap"} {
+		if v = v.FieldByName(name); v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		if v = reflect.Indirect(v); !v.IsValid() || name != "cap" && v.Kind() != reflect.Struct {
+			return 0
+		}
+	}
+	if !v.CanInt() {
+		return 0
+	}
+	return int(v.Int())
+}
+
+// HonorsDeadline implements script.Punctual. A direct call for which there is no connection
+// after all is made by another goroutine.
+func (c *client) HonorsDeadline() bool {
+	d := &c.dedicated
+	if d.client == nil || c.distrusts() {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.free) > 0
+}
+
+// take returns a connection for a command, nil where there is none.
+func (d *dedicated) take() *connection {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last := len(d.free) - 1
+	if last < 0 {
+		return nil
+	}
+	one := d.free[last]
+	d.free[last], d.used = nil, true
+	d.free = d.free[:last]
+	return one
+}
+
+// give takes a connection back that was answered.
+func (d *dedicated) give(one *connection) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if one.generation != d.generation {
+		d.count--
+		go one.Close() // may wait for the server
+		return
+	}
+	d.free = append(d.free, one)
+	if d.timer == nil {
+		d.timer = time.AfterFunc(d.idle, d.retire)
+	}
+}
+
+// drop gives all connections up, and lets some time pass before there are others. one, where
+// it is not nil, is in the hands of the caller.
+func (d *dedicated) drop(one *connection) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next, d.answered = time.Now().Add(dedicatedPause), 0
+	if one != nil {
+		d.free = append(d.free, one)
+	}
+	d.generation++
+	for _, one := range d.free {
+		d.count--
+		go one.Close()
+	}
+	clear(d.free)
+	d.free = d.free[:0]
+}
+
+// retire gives the connections back to valkey-go where nobody has used one since it looked
+// last.
+func (d *dedicated) retire() {
+	d.mu.Lock()
+	var idle []*connection
+	if !d.used {
+		idle, d.free = d.free, nil
+		d.count -= len(idle)
+	}
+	d.used = false
+	if d.count == 0 {
+		d.timer = nil
+	} else {
+		d.timer.Reset(d.idle)
+	}
+	d.mu.Unlock()
+	for _, one := range idle {
+		one.release()
+	}
+}
+
+// extend counts a call over the shared connection that was answered, makes another connection
+// where there are enough, and does not wait for it.
+func (d *dedicated) extend() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.answered++
+	if d.answered < dedicatedCalls || d.count >= maxDedicated || len(d.free) > 0 || time.Now().Before(d.next) {
+		return
+	}
+	d.answered = 0
+	d.count++
+	generation := d.generation
+	go func() {
+		one := &connection{generation: generation}
+		one.DedicatedClient, one.release = d.client.Dedicate() // waits for a free place in the pool
+		ctx, cancel := context.WithTimeout(context.Background(), dedicatedTime)
+		defer cancel()
+		if one.Do(ctx, one.B().Arbitrary("PING").Build()).NonValkeyError() != nil {
+			d.drop(one)
+		} else { // an answer, even if the user may not ask
+			d.give(one)
+		}
+	}()
+}
+
+// askDedicated sends a command over a connection of its own, where there is one, and
+// otherwise over the shared one.
+func (c *client) askDedicated(w *watch, sent *script.Command) valkey.ValkeyResult {
+	d := &c.dedicated
+	if one := d.take(); one != nil {
+		result := one.Do(w, c.build(sent, false))
+		if err := result.NonValkeyError(); err == nil && !refuses(&result) {
+			d.give(one)
+			return result
+		} else if d.drop(one); err == nil || w.sent() {
+			return result
+		}
+		w.begin(w.parent, sent) // the connection had ended before, and nothing was sent
+	}
+	var result valkey.ValkeyResult
+	if command := c.build(sent, false); sent.Direct {
+		result = c.askElsewhere(w, command)
+	} else {
+		result = c.valkey.Do(w, command)
+	}
+	if result.NonValkeyError() != nil || refuses(&result) {
+		d.drop(nil)
+	} else {
+		d.extend()
+	}
+	return result
+}
+
+// askElsewhere sends the command of a direct call over the shared connection by another
+// goroutine, since it may have to wait until the connection is made.
+func (c *client) askElsewhere(w *watch, command valkey.Completed) valkey.ValkeyResult {
+	answered := make(chan valkey.ValkeyResult, 1)
+	done := w.parent.Done() // at the end of a direct call
+	go func() { answered <- c.valkey.Do(w, command) }()
+	select {
+	case result := <-answered:
+		return result
+	case <-done:
+		return valkey.NewErrorResult(w.leave())
+	}
+}
+
+// refuses reports whether a reply is an error that may be due to the server that the
+// connection leads to, such as one that is not the primary any more.
+func refuses(result *valkey.ValkeyResult) bool {
+	var refusal *valkey.ValkeyError
+	return errors.As(result.Error(), &refusal) && !refusal.IsNil() && !refusal.IsNoScript()
+}
