@@ -281,4 +281,7 @@ func (d *dispatcher) close() {
 		g.Value.answer(0, false, store.ErrClosed)
 	}
 	d.inFlight.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expiry.stop()
 }

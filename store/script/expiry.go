@@ -43,6 +43,13 @@ func (e *expiry) arm(until time.Duration) {
 	}
 }
 
+// stop ends the timer when nobody waits any more: it would keep the memory of the store.
+func (e *expiry) stop() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+}
+
 // fire gives up all whose time is over.
 func (e *expiry) fire() {
 	d := e.dispatcher

@@ -89,3 +89,24 @@ func TestCallersOfAClosedStoreEndInTime(t *testing.T) {
 		}
 	})
 }
+
+// TestNoTimerOutlivesTheStore: it would keep the memory of the store.
+func TestNoTimerOutlivesTheStore(t *testing.T) {
+	for _, take := range []bool{true, false} {
+		onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {
+			c := forever(store.FeaturesOf(s).Within(time.Hour), take, "k")
+			h.next(t).admit()
+			c.wantAdmitted(t, "k")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d := &s.looks
+			if take {
+				d = &s.takes
+			}
+			if d.expiry.timer.Stop() {
+				t.Error("the timer was still set")
+			}
+		})
+	}
+}
