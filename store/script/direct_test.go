@@ -106,6 +106,7 @@ func TestSingleCallerWithATimeOutMakesItsCallItself(t *testing.T) {
 			p.connect()
 			p.next(t).admit()
 			c.wantAdmitted(t, test.name)
+			synctest.Wait() // the next caller is alone when the call has given its place back
 			if len(p.direct) != 1 || p.direct[0] != test.want {
 				t.Errorf("%s: direct %v, want %v", test.name, p.direct, test.want)
 			}
