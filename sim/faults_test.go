@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/internal/check"
@@ -136,6 +138,62 @@ func TestEachFaultHasItsEffect(t *testing.T) {
 				if f.Attempts == 0 || f.UntilMicros < f.ToMicros {
 					t.Errorf("%+v", f)
 				}
+			}
+		})
+	}
+}
+
+// TestAFaultActsUntilItsBreakersHaveClosed: what nodes decide alone is an effect of the fault
+// that opened their breakers, for as long as these are open, and of no other fault.
+func TestAFaultActsUntilItsBreakersHaveClosed(t *testing.T) {
+	const settles = 1_000_000 // the period
+	for _, c := range []struct {
+		name, faults string
+		opened       []bool // whether each fault has opened breakers
+	}{
+		{"one", "{kind: down, at: 2s, for: 5s}", []bool{true}},
+		{"two in turn", "{kind: partition, at: 1s, for: 3s}, {kind: down, at: 15s, for: 8s}", []bool{true, true}},
+		{"a clock, meanwhile", "{kind: down, at: 2s, for: 5s}, {kind: clock, at: 3s, step: 1s}", []bool{true, false}},
+		{"of one node", "{kind: partition, at: 2s, for: 8s, nodes: [1]}, {kind: slow, at: 6s, for: 1s, delay: 1ms}", []bool{true, false}},
+		{"to the end", "{kind: down, at: 15s, for: 13s}", []bool{true}},
+		{"a crash closes them", "{kind: down, at: 2s, for: 5s}, {kind: crash, at: 7500ms, for: 1s}", []bool{false, false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := parsed(t, quiet+"faults: ["+c.faults+"]\n")
+			s.Traffic[0].Process = parsed(t, strings.Replace(quiet, "100/1s", "500/1s", 1)).Traffic[0].Process
+			s.Nodes.Breaker, s.Nodes.OnFailure, s.Duration = true, "local", 30*time.Second
+			want := make([]int64, len(s.Faults))
+			for i, f := range s.Faults {
+				want[i] = (f.At + f.For).Microseconds() + settles
+			}
+			r := ran(t, s, &Options{Trace: func(e *result.Event) {
+				if e.Kind != "breaker" || e.Note != "closed" {
+					return
+				}
+				last := -1 // the latest fault that has opened breakers
+				for i, f := range s.Faults {
+					if c.opened[i] && e.Micros > f.At.Microseconds() {
+						last = i
+					}
+				}
+				if last >= 0 {
+					want[last] = max(want[last], e.Micros+settles)
+				}
+			}})[0]
+			byMode := int64(0)
+			for i, f := range r.Faults {
+				if c.name == "to the end" {
+					want[i] = s.Duration.Microseconds()
+				}
+				if over := (s.Faults[i].At + s.Faults[i].For).Microseconds() + settles; f.UntilMicros != want[i] || c.opened[i] != (want[i] > over) {
+					t.Errorf("fault %d, from %d to %d, acts until %d, want %d", i, f.FromMicros, f.ToMicros, f.UntilMicros, want[i])
+				}
+				if c.opened[i] {
+					byMode += f.Degraded
+				}
+			}
+			if c.opened[0] && byMode != r.Totals.Degraded || r.Totals.Degraded == 0 {
+				t.Errorf("%d decisions of the failure mode are those of faults, want %d", byMode, r.Totals.Degraded)
 			}
 		})
 	}

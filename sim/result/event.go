@@ -25,7 +25,8 @@ type Event struct {
 	//   - dropped: a client holds an attempt back;
 	//   - forgotten: the server has lost the state of a slot, or a part of it;
 	//   - peeked: a key is looked at after the end;
-	//   - began, ended: a fault begins or ends.
+	//   - began, ended: a fault begins or ends;
+	//   - breaker: the breaker of a node has opened, closed or become half-open.
 	Kind    string
 	Allowed bool
 	Node    int32 // from 0; −1 where it is about no node

@@ -159,7 +159,8 @@ type Reservations struct {
 }
 
 // Fault is about the time from when a fault began until its effects were over: a
-// time-to-full after its end, or the end of the scenario.
+// time-to-full after its end and after each breaker that it opened has closed again, or the
+// end of the scenario.
 type Fault struct {
 	Kind string `json:"kind"`
 	// Servers are the numbers of the servers that it acts on; nil is all.

@@ -47,11 +47,16 @@ func (f *fault) sudden() bool {
 	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "dead" || f.Kind == "clock" && f.Fault.Drift == 0
 }
 
+// disturbs reports whether the fault acts on messages, or on the server as it answers them.
+func (f *fault) disturbs() bool {
+	return f.Kind != "eviction" && f.Kind != "clock" && f.Kind != "crash"
+}
+
 // The actions of a fault.
 type (
 	beginning fault
 	ending    fault
-	aftermath fault // the end of its effects
+	aftermath fault // the end of its effects, unless a breaker is still open
 )
 
 func (b *beginning) happen(w *world) {
@@ -71,7 +76,40 @@ func (e *ending) happen(w *world) {
 }
 
 func (a *aftermath) happen(w *world) {
-	w.Faulty = slices.DeleteFunc(w.Faulty, func(f *result.Fault) bool { return f == &a.result })
+	f := (*fault)(a)
+	for _, n := range f.nodes {
+		for server, since := range n.circuits {
+			if f.opened(server, since) { // and it is not closed again
+				f.result.UntilMicros = min(w.Now+w.settles, w.end)
+			}
+		}
+	}
+	if w.Now < f.result.UntilMicros {
+		w.queue.plan(f.result.UntilMicros, a)
+		return
+	}
+	w.Faulty = slices.DeleteFunc(w.Faulty, func(other *result.Fault) bool { return other == &f.result })
+}
+
+// opened reports whether the fault explains that a breaker of one of its nodes opened for a
+// server at a time: a call may fail some time after it was sent.
+func (f *fault) opened(name string, at int64) bool {
+	w := f.nodes[0].world
+	longest := max(w.timeout, micros(scenario.Complete(w.scenario.Nodes).CallTimeout))
+	return f.disturbs() && f.result.FromMicros <= at && at <= f.result.ToMicros+longest &&
+		slices.ContainsFunc(f.servers, func(s *server) bool { return s.name == name })
+}
+
+// closed prolongs the effects of the faults that had opened a breaker of the node, which
+// has closed.
+func (n *node) closed(server string) {
+	w := n.world
+	for _, f := range w.faults {
+		if since, open := n.circuits[server]; open && slices.Contains(f.nodes, n) && f.opened(server, since) {
+			f.result.UntilMicros = max(f.result.UntilMicros, min(w.Now+w.settles, w.end))
+		}
+	}
+	delete(n.circuits, server)
 }
 
 func (f *fault) note(w *world, kind check.Kind) {
@@ -87,9 +125,7 @@ func (f *fault) turn(w *world, on bool) error {
 	if !on {
 		sign = -1
 	}
-	switch f.Kind {
-	case "eviction", "clock", "crash":
-	default: // it acts on messages, or on the server as it answers them
+	if f.disturbs() {
 		w.disturbed += sign
 	}
 	switch f.Kind {

@@ -29,8 +29,9 @@ type node struct {
 	life     int                // counts its crashes
 	local    *localStore        // of the failure mode local; else nil
 	settings scenario.Nodes
-	jitter   *random.Stream // of its breaker
-	leases   *leases        // nil: there are none
+	jitter   *random.Stream   // of its breaker
+	circuits map[string]int64 // servers for which its breaker is not closed, and since when
+	leases   *leases          // nil: there are none
 
 	limits  batch.Limits
 	batcher *batch.Batcher[*group]
@@ -73,6 +74,7 @@ func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
 func (n *node) boot() error {
 	w := n.world
 	n.batcher = batch.New[*group](n.limits)
+	n.circuits = make(map[string]int64)
 	opts := &weir.Options{OnFailure: w.mode}
 	var err error
 	if w.mode == weir.FailLocal || w.governed != nil {

@@ -116,6 +116,9 @@ func (r *resilient) Apply(ctx context.Context, ops []store.Op) (at algorithm.Ins
 func (r *resilient) turned(t resilience.BreakerTransition) {
 	w := r.node.world
 	r.states[t.Node] = t.To
+	if t.From == resilience.BreakerClosed {
+		r.node.circuits[t.Node] = w.Now
+	}
 	switch t.To {
 	case resilience.BreakerOpen:
 		w.Goals[check.CircuitOpened]++
@@ -124,6 +127,7 @@ func (r *resilient) turned(t resilience.BreakerTransition) {
 		}
 	case resilience.BreakerClosed:
 		w.Goals[check.CircuitClosed]++
+		r.node.closed(t.Node)
 	}
 	e := w.Journal.Next(check.Circuit, w.Now, r.node.index)
 	e.Note = t.To.String()
