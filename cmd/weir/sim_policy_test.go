@@ -116,7 +116,7 @@ func TestSimSaysWhoDecidesByAPolicyWithoutTheServer(t *testing.T) {
 	write(t, "s.yaml", policyWorld+"faults: [{kind: down, at: 1s, for: 1s}]\nnodes: {on_failure: local}\n")
 	write(t, "p.yaml", "version: 1\nrules: [{id: user, key: [user], limit: \"gcra:5/1s\", on_failure: closed}]\n")
 	got := start("sim", "s.yaml", "--policy", "p.yaml")
-	if want := "got no decision: the store failed for 1 s, and each rule has its own on_failure."; !strings.Contains(got.out, want) {
+	if want := "got no decision: at 1 s the store failed for 1 s, and each rule has its own on_failure."; !strings.Contains(got.out, want) {
 		t.Errorf("no %q in\n%s%s", want, got.out, got.err)
 	}
 }

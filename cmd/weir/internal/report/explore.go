@@ -120,9 +120,12 @@ func failure(r *result.Result) section {
 	if r.Failure != nil {
 		return violation(r.Failure)
 	}
-	e := Missed(r)
-	text := fmt.Sprintf("%s of limit %s is %s: expected %s.", e.Metric, Quoted(e.Limit), Digits(e.Value), Bounds(e))
-	return section{Title: "Missed expectation", Text: []string{text}}
+	return section{Title: "Missed expectation", Text: []string{missing(Missed(r))}}
+}
+
+// missing says what was expected and is not so.
+func missing(e *result.Expected) string {
+	return fmt.Sprintf("%s of limit %s is %s: expected %s.", e.Metric, Quoted(e.Limit), Digits(e.Value), Bounds(e))
 }
 
 // Missed returns the first expectation that a result misses, or nil.

@@ -49,7 +49,7 @@ func throughTime(s *series, limit int, title string, all int64, span *Span) *cha
 		Title: title,
 		Lines: s.over(
 			chart.Series{Name: "admitted", Colour: chart.Blue, Values: s.values(admitted), Steps: true, Stacked: true},
-			chart.Series{Name: "denied", Colour: chart.Vermilion, Values: s.values(denied), Steps: true, Stacked: true}),
+			chart.Series{Name: "denied", Colour: chart.Orange, Values: s.values(denied), Steps: true, Stacked: true}),
 		Text: fmt.Sprintf("%s of %s admitted (%s); most offered in %s: %s at %s, of which %s admitted.",
 			Digits(all), Count(span.Events, "request"), Percent(all, span.Events), Duration(s.width), Digits(busiest.offered),
 			utcTime(algorithm.Instant(busiest.start).Time()), Digits(admitted(busiest))),
@@ -73,7 +73,7 @@ func (r *Comparison) deniedThroughTime() *chart.Chart {
 
 // deniedBars are bars of what was denied and what was admitted.
 func deniedBars() *chart.Bars {
-	return &chart.Bars{Series: []chart.Part{{Name: "denied", Colour: chart.Vermilion}, {Name: "admitted", Colour: chart.Blue}}}
+	return &chart.Bars{Series: []chart.Part{{Name: "denied", Colour: chart.Orange}, {Name: "admitted", Colour: chart.Blue}}}
 }
 
 // deniedChart is the keys that were denied most.

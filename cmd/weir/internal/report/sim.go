@@ -123,12 +123,12 @@ func (s *Simulation) headline(limits []limitOf) table {
 			spec += " for each of " + Count(s.Ran.Limits[i].Groups, "group") + " of keys"
 		}
 		window := right(Digits(l.Worst.Units) + " in " + Duration(l.Worst.WindowMicros))
-		over := number(l.OverUnits)
+		over := l.overCell(l.OverUnits)
 		if l.OverUnits > 0 {
-			over.Class = classBad
+			over.Class = string(l.level())
 		}
 		if l.Worst.Units > l.Worst.BoundUnits {
-			window.Class = classBad
+			window.Class = string(l.level())
 		}
 		t.Rows = append(t.Rows, []cell{word(l.label()), word(spec), right(Percent(l.of.Totals.Admitted, l.of.Totals.Arrivals)),
 			window, number(l.Worst.LimitUnits), over, right(waited(l.of, l.of.Wait.P99Micros))})
@@ -187,10 +187,20 @@ func limitsOf(results []*result.Result) (all []limitOf) {
 	return all
 }
 
+// byTime are the indexes of the faults in the order in which they began.
+func byTime(r *result.Result) (indexes []int) {
+	for i := range r.Faults {
+		indexes = append(indexes, i)
+	}
+	slices.SortStableFunc(indexes, func(a, b int) int { return cmp.Compare(r.Faults[a].FromMicros, r.Faults[b].FromMicros) })
+	return indexes
+}
+
 // inTime returns the faults in the order in which they began, which numbers them.
-func inTime(r *result.Result) []result.Fault {
-	faults := slices.Clone(r.Faults)
-	slices.SortStableFunc(faults, func(a, b result.Fault) int { return cmp.Compare(a.FromMicros, b.FromMicros) })
+func inTime(r *result.Result) (faults []result.Fault) {
+	for _, i := range byTime(r) {
+		faults = append(faults, r.Faults[i])
+	}
 	return faults
 }
 

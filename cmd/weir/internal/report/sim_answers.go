@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ type level string
 const (
 	levelGood level = "good"
 	levelNote level = "note" // neither: as it is meant to be
-	levelBad  level = "bad"
+	levelOver level = "over" // more or less than the limit, which nothing forbids
+	levelBad  level = "bad"  // a rule, an expectation or a bound was missed
 )
 
 // answer is a sentence that says what happened, and why.
@@ -30,19 +32,33 @@ func (s *Simulation) answers() (all []answer) {
 	if wrong := s.Wrong(); wrong != nil {
 		all = append(all, answer{levelBad, capital(strings.Join(wrong, ", ")) + "."})
 	}
-	var good, bad []answer
 	for _, r := range s.Results {
-		for i := range r.Limits {
-			a := s.excess(limitOf{&r.Limits[i], r})
-			if a.Level == levelBad {
-				bad = append(bad, a)
-			} else {
-				good = append(good, a)
+		for i := range r.Expected {
+			if e := &r.Expected[i]; !e.Met {
+				all = append(all, answer{levelBad, missing(e)})
 			}
 		}
-		bad = append(bad, s.lost(r)...)
 	}
-	all = append(append(all, bad...), good...)
+	var good, over, bad []answer
+	sort := func(a answer) {
+		switch a.Level {
+		case levelBad:
+			bad = append(bad, a)
+		case levelOver:
+			over = append(over, a)
+		default:
+			good = append(good, a)
+		}
+	}
+	for _, r := range s.Results {
+		for i := range r.Limits {
+			sort(s.excess(limitOf{&r.Limits[i], r}))
+		}
+		for _, a := range s.lost(r) {
+			sort(a)
+		}
+	}
+	all = slices.Concat(all, bad, over, good)
 	if s.Wrong() != nil {
 		return all
 	}
@@ -54,26 +70,65 @@ func (s *Simulation) answers() (all []answer) {
 		text += ", and the events are the same in memory and on " + s.Store
 	}
 	level := levelGood
-	if bad != nil {
+	if over != nil {
 		level = levelNote
 	}
 	return append(all, answer{level, text + "."})
 }
 
-// excess says how much a limit let through, and why.
+// levelOf is levelBad where the scenario expects another value of one of the metrics of a
+// limit, or of the run, and levelOver where nothing is missed.
+func levelOf(r *result.Result, limit string, metrics ...string) level {
+	for _, e := range r.Expected {
+		if !e.Met && e.Limit == limit && slices.Contains(metrics, e.Metric) {
+			return levelBad
+		}
+	}
+	return levelOver
+}
+
+// level is how good the excess of the limit is.
+func (l limitOf) level() level { return levelOf(l.of, l.Name, "over_units", "worst_units") }
+
+// unit is what the limit counts.
+func (l limitOf) unit() string {
+	if t := &l.of.Totals; t.OfferedUnits != t.Attempts {
+		return "unit"
+	}
+	return "request"
+}
+
+// over says of a number of units what they were over-admitted beyond: numbers of limits that
+// count over other intervals cannot be compared.
+func (l limitOf) over(units int64) string {
+	text := Digits(units)
+	switch kind, _, _ := strings.Cut(l.Spec, ":"); kind {
+	case "fixed-window", "calendar-window":
+		return text + " in one window"
+	case "sliding-log":
+		return text + " in one period"
+	case "sliding-counter":
+		return text + " beyond its bound"
+	}
+	return text + " beyond rate and burst"
+}
+
+// excess says how much a limit let through, when, and why.
 func (s *Simulation) excess(l limitOf) answer {
 	w := &l.Worst
-	unit := "request"
-	if t := &l.of.Totals; t.OfferedUnits != t.Attempts {
-		unit = "unit"
+	window, units, limit := Duration(w.WindowMicros), Count(w.Units, l.unit()), Digits(w.LimitUnits)
+	passed := fmt.Sprintf("%s: %s passed within %s at a limit of %s", l.label(), units, window, limit)
+	why, less := "", ""
+	if l.OverUnits > 0 || w.Units > w.BoundUnits {
+		why, less = s.why(l)
 	}
-	passed := fmt.Sprintf("%s: %s passed within %s at a limit of %s", l.label(), Count(w.Units, unit), Duration(w.WindowMicros), Digits(w.LimitUnits))
 	switch {
 	case w.Units > w.BoundUnits:
-		return answer{levelBad, fmt.Sprintf("%s: %s. Over-admitted: %s, in an interval that ended at %s.", passed, s.why(l), Count(l.OverUnits, "unit"), Duration(l.OverMicros))}
+		return answer{l.level(), fmt.Sprintf("%s: %s of the key %s passed in the %s before %s, at a limit of %s and at most %s without faults: %s. Over-admitted: %s, by %s.%s",
+			l.label(), units, Quoted(w.Key), window, Duration(w.AtMicros), limit, Digits(w.BoundUnits), why, l.over(l.OverUnits), Duration(l.OverMicros), less)}
 	case l.OverUnits > 0: // in intervals of other lengths: no fault explains the worst window
-		return answer{levelBad, fmt.Sprintf("%s: over-admitted %s: %s. No window of %s had more than %s, as this algorithm allows at a limit of %s.",
-			l.label(), Count(l.OverUnits, "unit"), s.why(l), Duration(w.WindowMicros), Count(w.Units, unit), Digits(w.LimitUnits))}
+		return answer{l.level(), fmt.Sprintf("%s: over-admitted %s, by %s: %s. No window of %s had more than %s of one key, as this algorithm allows at a limit of %s.%s",
+			l.label(), l.over(l.OverUnits), Duration(l.OverMicros), why, window, units, limit, less)}
 	case w.Units > w.LimitUnits:
 		return answer{levelNote, fmt.Sprintf("%s: as this algorithm allows, which is up to %s.", passed, Digits(w.BoundUnits))}
 	}
@@ -81,13 +136,13 @@ func (s *Simulation) excess(l limitOf) answer {
 }
 
 // why names what explains the excess of a limit: the faults that acted then, or else the
-// last before it, the failure mode, and the clocks.
-func (s *Simulation) why(l limitOf) string {
+// last before it, the failure mode, and the clocks. less says what other faults let through.
+func (s *Simulation) why(l limitOf) (reasons, less string) {
 	from, to := l.Worst.AtMicros-l.Worst.WindowMicros, l.Worst.AtMicros
 	if l.Worst.Units <= l.Worst.BoundUnits { // it adds up over several windows
 		from, to = l.OverMicros, l.OverMicros
 	}
-	acted := func(f *result.Fault) bool { return f.FromMicros <= to && f.UntilMicros >= from }
+	acted := func(f *result.Fault) bool { return f.FromMicros <= to && f.UntilMicros >= from && s.explains(l.of, f) }
 	if !slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) }) {
 		last := int64(-1)
 		for _, f := range l.of.Faults {
@@ -97,16 +152,82 @@ func (s *Simulation) why(l limitOf) string {
 		}
 		acted = func(f *result.Fault) bool { return f.FromMicros == last }
 	}
-	reasons := s.faults(l.of, acted)
-	nodes := s.nodes()
-	if slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) && f.Degraded > 0 }) {
-		mode := s.failureMode(l.of)
-		if nodes.OnFailure == "local" && nodes.Count > 1 {
-			mode += fmt.Sprintf(", so each of %d nodes decided alone, %s", nodes.Count, share(nodes))
+	all := s.faults(l.of, func(f *result.Fault) int64 {
+		if acted(f) {
+			return 1 + f.Degraded + f.ForgottenUnits
 		}
-		reasons = append(reasons, mode)
+		return 0
+	}, false)
+	var lost int64
+	for i := range l.of.Faults {
+		if f := &l.of.Faults[i]; acted(f) {
+			lost = min(lost+f.ForgottenUnits, l.ForgottenUnits)
+		}
 	}
-	return because(append(reasons, s.clocks()...))
+	if lost > 0 {
+		all = append(all, Count(lost, "unit")+" of all keys were lost")
+	}
+	if byMode := s.byMode(l.of, acted); byMode != "" {
+		all = append(all, byMode)
+	}
+	other := func(f *result.Fault) int64 {
+		if acted(f) || !s.explains(l.of, f) || len(l.of.Limits) > 1 { // of several it may be of another
+			return 0
+		}
+		return f.OverUnits
+	}
+	if others := s.faults(l.of, other, false); others != nil {
+		less = " Less was over-admitted when " + list(others) + "."
+	}
+	return because(append(all, s.clocks()...)), less
+}
+
+// explains reports whether a fault can be why more was admitted: because states were lost,
+// clocks were wrong, or nodes decided without the server.
+func (s *Simulation) explains(r *result.Result, f *result.Fault) bool {
+	switch f.Kind {
+	case "clock":
+		return true
+	case "eviction":
+		return f.ForgottenUnits > 0
+	case "failover", "restart":
+		if f.ForgottenUnits > 0 {
+			return true
+		}
+	}
+	return f.Degraded > 0 && (r.Policy != nil || s.nodes().OnFailure != "closed")
+}
+
+// byMode says who decided without the server in the time of some faults, and how often; ""
+// where nobody did.
+func (s *Simulation) byMode(r *result.Result, which func(f *result.Fault) bool) string {
+	var decided int64
+	alone := map[int64]bool{}
+	nodes := s.nodes()
+	for i := range r.Faults {
+		f := &r.Faults[i]
+		if !which(f) || f.Degraded == 0 {
+			continue
+		}
+		decided += f.Degraded
+		of := s.faultOf(i, f).Nodes
+		for n := range nodes.Count {
+			if of == nil || slices.Contains(of, n) {
+				alone[n] = true
+			}
+		}
+	}
+	if decided == 0 {
+		return ""
+	}
+	text := s.failureMode(r) + " (" + Count(min(decided, r.Totals.Degraded), "decision") + " for all keys)"
+	if nodes.OnFailure == "local" && len(alone) > 1 {
+		text += fmt.Sprintf(", so each of %d nodes decided alone, %s", len(alone), share(nodes))
+	}
+	if nodes.Breaker {
+		text += ", until breakers had closed"
+	}
+	return text
 }
 
 // share says how much of a limit a node has that decides alone.
@@ -125,16 +246,63 @@ func (s *Simulation) failureMode(r *result.Result) string {
 	return "on_failure is " + s.nodes().OnFailure
 }
 
-// faults say what the faults of a result did that are asked for.
-func (s *Simulation) faults(r *result.Result, which func(f *result.Fault) bool) (texts []string) {
-	for i := range r.Faults {
-		if f := &r.Faults[i]; which(f) {
-			if text := s.fault(i, f); !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+// mostReasons is how many kinds of faults a sentence names at most.
+const mostReasons = 3
+
+// faults say when and what the faults of a result did that have a part in something, in
+// order of time: those with the largest parts, where there are many. Where they are several
+// each has its part with it, if parts adds up.
+func (s *Simulation) faults(r *result.Result, part func(f *result.Fault) int64, parts bool) (texts []string) {
+	type group struct {
+		text  string
+		at    []string
+		part  int64
+		first int
+	}
+	var groups []*group
+	for _, i := range byTime(r) {
+		f := &r.Faults[i]
+		n := part(f)
+		if n == 0 {
+			continue
 		}
+		text := s.fault(i, f)
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.text == text })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, &group{text: text, first: at})
+		}
+		groups[at].at = append(groups[at].at, Duration(f.FromMicros))
+		groups[at].part += n
+	}
+	others := len(groups) - mostReasons
+	if others > 0 {
+		slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.part, a.part) })
+		groups = groups[:mostReasons]
+		slices.SortFunc(groups, func(a, b *group) int { return cmp.Compare(a.first, b.first) })
+	}
+	for _, g := range groups {
+		if n := len(g.at); n > mostReasons {
+			g.at = append(g.at[:mostReasons:mostReasons], fmt.Sprintf("%d more times", n-mostReasons))
+		}
+		text := "at " + list(g.at) + " " + g.text
+		if parts && len(groups) > 1 {
+			text += " (" + Digits(g.part) + ")"
+		}
+		texts = append(texts, text)
+	}
+	if others > 0 {
+		texts = append(texts, Count(int64(others), "other fault")+" acted too")
 	}
 	return texts
+}
+
+// list joins texts as a sentence does.
+func list(all []string) string {
+	if n := len(all) - 1; n > 0 {
+		return strings.Join(all[:n], ", ") + " and " + all[n]
+	}
+	return all[0]
 }
 
 // clocks say that clocks differ which decide.
@@ -178,12 +346,17 @@ var faultTexts = map[string]string{
 	"dead":        "connections to the store died without notice",
 }
 
+// faultOf is a fault as the scenario has it.
+func (s *Simulation) faultOf(index int, f *result.Fault) scenario.Fault {
+	if s.Ran != nil && index < len(s.Ran.Faults) {
+		return s.Ran.Faults[index]
+	}
+	return scenario.Fault{Kind: f.Kind}
+}
+
 // fault says what a fault did.
 func (s *Simulation) fault(index int, f *result.Fault) string {
-	of := scenario.Fault{Kind: f.Kind}
-	if s.Ran != nil && index < len(s.Ran.Faults) {
-		of = s.Ran.Faults[index]
-	}
+	of := s.faultOf(index, f)
 	lasted := ""
 	if f.ToMicros > f.FromMicros {
 		lasted = " for " + Duration(f.ToMicros-f.FromMicros)
@@ -209,6 +382,9 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	}
 	if len(of.Nodes) > 0 {
 		text = strings.Replace(text, "the nodes", Count(int64(len(of.Nodes)), "node"), 1)
+		if len(of.Nodes) == 1 {
+			text = strings.NewReplacer("were cut", "was cut", "lost their local states", "lost its local states").Replace(text)
+		}
 	}
 	if f.Servers != nil {
 		text = strings.NewReplacer("the store", servers(f.Servers), "the server", servers(f.Servers)).Replace(text)
@@ -219,17 +395,26 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 // lost says what callers were denied or never told, and why.
 func (s *Simulation) lost(r *result.Result) (all []answer) {
 	if n := r.Totals.Errors + r.Totals.Unknown; n > 0 {
-		reasons := s.faults(r, func(f *result.Fault) bool { return f.Errors+f.Unknown > 0 })
-		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s got no decision: %s.",
+		reasons := s.faults(r, func(f *result.Fault) int64 {
+			if f.Kind == "eviction" || f.Kind == "clock" || f.Kind == "duplication" { // which keep no answer away
+				return 0
+			}
+			return f.Errors + f.Unknown
+		}, true)
+		all = append(all, answer{levelOf(r, r.Limit, "errors", "unknown"), fmt.Sprintf("%s: %s got no decision: %s.",
 			Quoted(r.Limit), Count(n, "attempt"), because(append(reasons, s.failureMode(r))))})
 	}
 	var denied int64
+	level := levelOver
 	for _, l := range r.Limits {
 		denied += l.FalseDenials
+		if levelOf(r, l.Name, "false_denials") == levelBad {
+			level = levelBad
+		}
 	}
 	if denied > 0 {
-		reasons := s.faults(r, func(f *result.Fault) bool { return f.FalseDenials > 0 })
-		all = append(all, answer{levelBad, fmt.Sprintf("%s: %s denied within the limit: %s.", Quoted(r.Limit), Count(denied, "attempt"), because(append(reasons, s.clocks()...)))})
+		reasons := s.faults(r, func(f *result.Fault) int64 { return f.FalseDenials }, true)
+		all = append(all, answer{level, fmt.Sprintf("%s: %s denied within the limit: %s.", Quoted(r.Limit), Count(denied, "attempt"), because(append(reasons, s.clocks()...)))})
 	}
 	return all
 }

@@ -45,7 +45,7 @@ faults:
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"server 1 stood still for 3 s, and connections to servers 0, 1 died without notice, and on_failure is closed",
+		"at 2 s server 1 stood still for 3 s (", "at 9 s connections to servers 0, 1 died without notice (", "), and on_failure is closed.",
 		"\nserver 2: attempts ", "\nserver 1: no decision ", "\n1 freeze of server 1 ", "\n2 dead of servers 0, 1 ",
 		"\nservers   3, over which a hash spreads the keys\n",
 	} {
@@ -103,20 +103,53 @@ func TestEveryKindOfFaultHasWords(t *testing.T) {
 	}
 }
 
-func TestAnswersSayWhy(t *testing.T) {
+func TestAnswersSayWhenAndWhy(t *testing.T) {
 	for text, want := range map[string]string{
-		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 5s, for: 3s}]": "gcra: 20 requests passed within 1 s at a limit of 5: " +
-			"the store failed for 3 s, and on_failure is local, so each of 3 nodes decided alone, with the whole limit. Over-admitted: ",
-		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]": "the nodes were cut off from the store for 3 s, and on_failure is open. Over-admitted: ",
-		"faults: [{kind: down, at: 5s, for: 3s}]":                                 " attempts got no decision: the store failed for 3 s, and on_failure is closed.",
-		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                      "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",
-		"faults: [{kind: clock, at: 5s, step: 30s}]":                              "over-admitted 4 units: the clock of the server was moved by 30 s. No window of ",
-		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                  "gcra: 32 attempts got no decision: the store was down for 1 s and restarted without its data, and on_failure is closed.",
-		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                "the store forgot states for 2 s. Over-admitted: ",
+		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 5s, for: 3s}]": "gcra: 20 requests of the key key-3 passed in the 1 s before 7.724198 s, at a limit of 5 and at most 9 without faults: " +
+			"at 5 s the store failed for 3 s, and on_failure is local (112 decisions for all keys), so each of 3 nodes decided alone, with the whole limit. Over-admitted: 25 beyond rate and burst, by 9.195861 s.",
+		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: partition, at: 5s, for: 3s, nodes: [0, 2]}]": "at 5 s 2 nodes were cut off from the store for 3 s, and on_failure is local (",
+		"nodes: {count: 3, on_failure: local, breaker: true}\nfaults: [{kind: down, at: 5s, for: 5s}]":      "alone, with the whole limit, until breakers had closed. Over-admitted: ",
+		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]":                           "at 5 s the nodes were cut off from the store for 3 s, and on_failure is open (110 decisions for all keys). Over-admitted: ",
+		"faults: [{kind: down, at: 5s, for: 3s}]":                                                           " attempts got no decision: at 5 s the store failed for 3 s, and on_failure is closed.",
+		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                                                "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",
+		"faults: [{kind: clock, at: 5s, step: 30s}]":                                                        "gcra: over-admitted 4 beyond rate and burst, by 6.795356 s: at 5 s the clock of the server was moved by 30 s. No window of ",
+		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                                            "gcra: 32 attempts got no decision: at 5 s the store was down for 1 s and restarted without its data, and on_failure is closed.",
+		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                                          "at 5 s the store forgot states for 2 s, and 113 units of all keys were lost. Over-admitted: 6 in one window, by 6.985665 s.",
+		// What lets nobody through is no reason, and each fault has its part.
+		"faults: [{kind: down, at: 4s, for: 1s}, {kind: failover, at: 8s, for: 1ms}]\nserver: {lag: 2s}":                                                                                                                                                               " without faults: at 8 s the store was down for 1 ms and failed over without its last writes, and 20 units of all keys were lost. Over-admitted: ",
+		"faults: [{kind: down, at: 4s, for: 1s}, {kind: down, at: 8s, for: 1s}, {kind: loss, at: 12s, for: 3s, rate: 50%}]":                                                                                                                                            " attempts got no decision: at 4 s and 8 s the store failed for 1 s (",
+		"nodes: {count: 2}\nfaults: [{kind: down, at: 9s, for: 1s}, {kind: partition, at: 4s, for: 1s, nodes: [1]}, {kind: down, at: 12s, for: 500ms}, {kind: clock, at: 1s, step: 1s}, {kind: restart, at: 16s, for: 2s}, {kind: slow, at: 14s, for: 1s, delay: 1s}]": " attempts got no decision: at 9 s the store failed for 1 s (43), and at 14 s the store was slow for 1 s (56), and at 16 s the store was down for 2 s and restarted (82), and 2 other faults acted too, and on_failure is closed.",
+		"nodes: {on_failure: open}\nfaults: [{kind: down, at: 4s, for: 1s}, {kind: down, at: 8s, for: 3s}]":                                                                                                                                                            ". Less was over-admitted when at 4 s the store failed for 1 s.",
 	} {
 		s := simulate(t, world+text)
-		if !slices.ContainsFunc(s.answers(), func(a answer) bool { return a.Level == levelBad && strings.Contains(a.Text, want) }) {
+		if !slices.ContainsFunc(s.answers(), func(a answer) bool { return a.Level == levelOver && strings.Contains(a.Text, want) }) {
 			t.Errorf("%s: nothing says %q: %+v", text, want, s.answers())
+		}
+	}
+}
+
+// TestOnlyWhatIsMissedIsRed: an excess is bad where the scenario expects another, and never
+// good; what it is counted beyond stands beside each number.
+func TestOnlyWhatIsMissedIsRed(t *testing.T) {
+	const open = "nodes: {on_failure: open}\nfaults: [{kind: down, at: 5s, for: 3s}]\n"
+	for expect, want := range map[string]level{
+		"": levelOver,
+		"expect: [{metric: over_units, max: 500}]": levelOver,
+		"expect: [{metric: over_units, max: 1}]":   levelBad,
+		"expect: [{metric: denied, max: 1}]":       levelOver,
+	} {
+		s := simulate(t, world+open+expect)
+		head := s.headline(limitsOf(s.Results))
+		for i, over := range []string{" in one window", " beyond rate and burst"} {
+			window, units := head.Rows[i][3], head.Rows[i][5]
+			if window.Class != string(want) || units.Class != string(want) || !strings.HasSuffix(units.Text, over) {
+				t.Errorf("%q: %+v, %+v, want %s and %q", expect, window, units, want, over)
+			}
+		}
+		for _, a := range s.answers() {
+			if missed := strings.Contains(a.Text, "missed") || strings.Contains(a.Text, "expected"); (a.Level == levelBad) != (missed || want == levelBad && strings.Contains(a.Text, "ver-admitted")) || a.Level == levelGood {
+				t.Errorf("%q: %+v", expect, a)
+			}
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (s *Simulation) figures() []section {
 // outcomes is what became of the requests of each result.
 func outcomes(results []*result.Result) *chart.Chart {
 	bars := &chart.Bars{Series: []chart.Part{
-		{Name: "admitted", Colour: chart.Blue}, {Name: "never admitted", Colour: chart.Vermilion}, {Name: "not over at the end", Colour: chart.Soft},
+		{Name: "admitted", Colour: chart.Blue}, {Name: "never admitted", Colour: chart.Soft}, {Name: "not over at the end", Colour: chart.Purple},
 	}}
 	var text []string
 	for _, r := range results {
@@ -82,7 +82,7 @@ func outcomes(results []*result.Result) *chart.Chart {
 func worstWindows(limits []limitOf) *chart.Chart {
 	bars := &chart.Bars{
 		Series: []chart.Part{
-			{Name: "up to the limit", Colour: chart.Blue}, {Name: "what the algorithm allows above it", Colour: chart.Orange}, {Name: "over-admitted", Colour: chart.Vermilion},
+			{Name: "up to the limit", Colour: chart.Blue}, {Name: "what the algorithm allows above it", Colour: chart.Purple}, {Name: "more than that", Colour: chart.Orange},
 		},
 		Marks: []chart.Part{{Name: "the limit", Colour: chart.Ink}},
 	}
@@ -126,7 +126,7 @@ func overTime(r *result.Result, most float64) *chart.Chart {
 		series("admitted", chart.Blue, true, s.Admitted)
 	}
 	if total(s.Failed) > 0 {
-		series("no decision", chart.Vermilion, true, s.Failed)
+		series("no decision", chart.Ink, true, s.Failed)
 	}
 	series("offered", chart.Soft, false, s.Offered)
 	for i, f := range inTime(r) {
@@ -164,7 +164,7 @@ func arrivalCurve(l limitOf) *chart.Chart {
 	lines.Series = []chart.Series{{Name: "most without faults", Colour: chart.Ink, Values: bound, Dashed: true}, {Name: "admitted", Colour: chart.Blue, Values: most}}
 	text := fmt.Sprintf("Closest to the most without faults in %s: %s of %s.", Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
 	if above > 0 {
-		lines.Series = append(lines.Series, chart.Series{Name: "over-admitted", Colour: chart.Vermilion, Values: over, Above: true})
+		lines.Series = append(lines.Series, chart.Series{Name: "more than that", Colour: chart.Orange, Values: over, Above: true})
 		text = fmt.Sprintf("Above the most without faults at %d of %d lengths; most so in %s: %s of %s.", above, len(l.Curve), Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
 	}
 	if l.CurveKeys < l.CurveOf || l.CurveLate > 0 {

@@ -25,7 +25,7 @@ func madeUp() []*result.Result {
 				Degraded: 30, Errors: 200, Unknown: 100, Throttled: 150, GaveUp: 700, Open: 50},
 			Traffic: []result.Traffic{{Name: "users", Counts: result.Counts{Arrivals: 9}, BadLines: 3, FirstBad: "line 4: cost is negative"}, {Name: "robot"}},
 			Faults: []result.Fault{
-				{Kind: "failover", FromMicros: 30_000_000, ToMicros: 31_000_000, UntilMicros: 35_000_000, OverUnits: 40, FalselyDeniedUnits: 3},
+				{Kind: "failover", FromMicros: 30_000_000, ToMicros: 31_000_000, UntilMicros: 35_000_000, OverUnits: 40, FalselyDeniedUnits: 3, ForgottenUnits: 60},
 				{Kind: "loss", FromMicros: 10_000_000, ToMicros: 20_000_000, UntilMicros: 24_000_000},
 				{Kind: "eviction", FromMicros: 30_500_000, ToMicros: 30_500_000, UntilMicros: 30_500_000},
 			},
@@ -132,12 +132,13 @@ func TestSimAnswers(t *testing.T) {
 		"allowed": {allowed, []answer{
 			{levelNote, "gcra: 119 units passed within 1 s at a limit of 100: as this algorithm allows, which is up to 119."}, {levelGood, "No rule was violated."}}},
 		"an excess that is in no window": {spread, []answer{
-			{levelBad, "gcra: over-admitted 40 units: the store was down for 1 s and failed over. No window of 1 s had more than 119 units, as this algorithm allows at a limit of 100."},
+			{levelOver, "gcra: over-admitted 40 beyond rate and burst, by 31 s: at 30 s the store was down for 1 s and failed over without its last writes. No window of 1 s had more than 119 units of one key, as this algorithm allows at a limit of 100."},
 			{levelNote, "No rule was violated."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},
-			{levelBad, "gcra: 160 units passed within 1 s at a limit of 100: the store was down for 1 s and failed over, and the store forgot states. Over-admitted: 40 units, in an interval that ended at 31 s."},
-			{levelBad, "gcra: 300 attempts got no decision: on_failure is closed."}}},
+			{levelBad, "over_units of limit gcra is 40: expected at most 0."},
+			{levelBad, "gcra: 160 units of the key key-1 passed in the 1 s before 31 s, at a limit of 100 and at most 119 without faults: at 30 s the store was down for 1 s and failed over without its last writes. Over-admitted: 40 beyond rate and burst, by 31 s."},
+			{levelOver, "gcra: 300 attempts got no decision: on_failure is closed."}}},
 	} {
 		if got := simulation(c.results).answers(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

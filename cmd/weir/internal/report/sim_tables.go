@@ -54,9 +54,9 @@ func limitTable(limits []limitOf) table {
 	row(&t, "the window ended at", limits, func(l limitOf) cell { return right(Duration(l.Worst.AtMicros)) })
 	row(&t, "over-admitted", limits, func(l limitOf) cell {
 		if l.OverUnits > l.OverBoundUnits {
-			return bad(Digits(l.OverUnits))
+			return bad(l.over(l.OverUnits))
 		}
-		return number(l.OverUnits)
+		return l.overCell(l.OverUnits)
 	})
 	counted("faults explain up to", func(l limitOf) int64 { return l.OverBoundUnits })
 	counted("denied within the limit", func(l limitOf) int64 { return l.FalseDenials })
@@ -64,6 +64,15 @@ func limitTable(limits []limitOf) table {
 	counted("lost by the server, units", func(l limitOf) int64 { return l.ForgottenUnits })
 	row(&t, "keys of the curve", limits, curveKeys)
 	return t
+}
+
+// overCell is a cell with over-admitted units.
+func (l limitOf) overCell(units int64) cell {
+	c := number(units)
+	if units > 0 {
+		c.Text = l.over(units)
+	}
+	return c
 }
 
 // curveKeys says how many keys the curve is of, where it is not of all.
@@ -226,10 +235,14 @@ func faultTable(results []*result.Result) table {
 	for i := range results[0].Faults {
 		for _, r := range results {
 			f := inTime(r)[i]
+			over := number(f.OverUnits)
+			if len(r.Limits) == 1 { // of several it is the most of any
+				over = limitOf{&r.Limits[0], r}.overCell(f.OverUnits)
+			}
 			t.Rows = append(t.Rows, []cell{word(faultName(i, &f)), word(Quoted(r.Limit)),
 				right(Duration(f.FromMicros)), right(Duration(f.ToMicros)), right(Duration(f.UntilMicros)),
 				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors + f.Unknown),
-				number(f.OverUnits), number(f.FalseDenials), number(f.ForgottenUnits)})
+				over, number(f.FalseDenials), number(f.ForgottenUnits)})
 		}
 	}
 	t.dropZeroColumns()
