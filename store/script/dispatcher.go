@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/internal/batch"
+	"github.com/weirgo/weir/internal/deadline"
 	"github.com/weirgo/weir/store"
 )
 
@@ -203,10 +204,14 @@ func (d *dispatcher) wait(p *pending) error {
 	return late
 }
 
-// giveUp ends the wait of a caller that has no answer yet. The caller holds mu.
+// giveUp ends the wait of a caller that has no answer yet, with the end of its time-out where
+// why is nil. The caller holds mu.
 func (d *dispatcher) giveUp(p *pending, why error) {
 	if !p.state.CompareAndSwap(waiting, left) {
-		return // it is answered
+		return // it is answered, and may be somebody else's by now: only who left is looked at
+	}
+	if why == nil {
+		why = deadline.Exceeded(p.timeout)
 	}
 	p.cancelled = d.batcher.Cancel(&p.group)
 	switch {

@@ -1,10 +1,6 @@
 package script
 
-import (
-	"time"
-
-	"github.com/weirgo/weir/internal/deadline"
-)
+import "time"
 
 // expiry ends the waits of callers with a time-out. There is one timer for all of a dispatcher:
 // it is set for the earliest end when it was set, and looks then for who still waits. Most
@@ -80,7 +76,7 @@ func (e *expiry) fire() {
 		}
 	}
 	for _, p := range late {
-		d.giveUp(p, deadline.Exceeded(p.timeout))
+		d.giveUp(p, nil)
 	}
 	e.next = 0
 	e.arm(next)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +89,28 @@ func TestCallersOfAClosedStoreEndInTime(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestAnswersAndTimeOutsAtOneTime: a caller who is answered while the timer looks at those who
+// wait may be somebody else by the time that it gives them up. The race detector looks on.
+func TestAnswersAndTimeOutsAtOneTime(t *testing.T) {
+	const callers, each = 16, 400
+	s := open(t, clientFunc(func(context.Context, *Command) (string, error) {
+		time.Sleep(100 * time.Microsecond)
+		return "", errors.New("refused")
+	}), nil)
+	var all sync.WaitGroup
+	for i := range callers {
+		in := store.FeaturesOf(s).Within(time.Duration(100+20*i) * time.Microsecond)
+		all.Go(func() {
+			for range each {
+				if _, _, err := in.Apply(context.Background(), oneOp(fmt.Sprint(i), windowOf10)); err == nil {
+					t.Error("an answer of a server that has given none")
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestNoTimerOutlivesTheStore: it would keep the memory of the store.
