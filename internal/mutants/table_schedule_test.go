@@ -50,7 +50,7 @@ var scheduleMutants = []mutant{
 	},
 	{
 		name: "gcra/debt beyond full is forgiven", file: "algorithm/schedule.go",
-		old: `return span{whole: state.w0 - now}`, new: `return span{whole: min(state.w0-now, s.full.whole)}`,
+		old: `return span{whole: max(0, state.w0-now)}`, new: `return span{whole: min(max(0, state.w0-now), s.full.whole)}`,
 		pkg: "algorithm", killer: "TestLaws/gcra/law/C2-clock-going-back-gains-nothing",
 	},
 	{
