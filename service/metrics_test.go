@@ -65,13 +65,13 @@ func TestMetricsCountWhatTheServiceAnswers(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		`rate_limiter_requests_total{algorithm="gcra",error="",result="allowed"}`: "1",
-		`rate_limiter_requests_total{algorithm="gcra",error="",result="denied"}`:  "1",
-		`rate_limiter_rule_decisions_total{result="denied",rule="user"}`:          "1",
-		`rate_limiter_active_keys{rule="user"}`:                                   "1",
-		`rate_limiter_keys{store="` + config.DefaultTenant + `"}`:                 "1",
-		`rate_limiter_clock_skew_seconds_count`:                                   "2",
-		`rate_limiter_self_limited_total{api="check"}`:                            "0",
+		`rate_limiter_requests_total{algorithm="gcra",error="",result="allowed"}`:           "1",
+		`rate_limiter_requests_total{algorithm="gcra",error="",result="denied"}`:            "1",
+		`rate_limiter_rule_decisions_total{enforcer="default",result="denied",rule="user"}`: "1",
+		`rate_limiter_active_keys{enforcer="default",rule="user"}`:                          "1",
+		`rate_limiter_keys{store="` + config.DefaultTenant + `"}`:                           "1",
+		`rate_limiter_clock_skew_seconds_count`:                                             "2",
+		`rate_limiter_self_limited_total{api="check"}`:                                      "0",
 	} {
 		if got := r.metric(t, name, ""); got != want {
 			t.Errorf("%s: %q, want %s", name, got, want)
@@ -84,6 +84,24 @@ func TestMetricsCountWhatTheServiceAnswers(t *testing.T) {
 	eventually(t, "a failed reload is counted", func() bool {
 		return r.metric(t, failedReloads, "") != "0"
 	})
+}
+
+// TestRulesOfTenantsAreCountedApart: where they have one ID.
+func TestRulesOfTenantsAreCountedApart(t *testing.T) {
+	r, _ := tenants(t)
+	for range 2 {
+		if _, err := r.CheckRateLimit(withToken(t.Context(), "a"), user("u")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.CheckRateLimit(withToken(t.Context(), "b"), user("u")); err != nil {
+		t.Fatal(err)
+	}
+	for tenant, want := range map[string]string{"acme": "2", "globex": "1"} {
+		if got := r.metric(t, `rate_limiter_rule_decisions_total{enforcer="`+tenant+`",result="allowed",rule="user"}`, "token-w"); got != want {
+			t.Errorf("%s: %q, want %s", tenant, got, want)
+		}
+	}
 }
 
 // TestMetricsAreShownToReaders: where callers are told apart.

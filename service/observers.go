@@ -37,7 +37,7 @@ func (s *Service) logOf(t *tenant, c *config.Config) weir.Observer {
 
 // verdicts sees the answers of the policy of a tenant.
 func (s *Service) verdicts(t *tenant) policy.Observer {
-	all := verdictObservers{s.metrics, t.recorder}
+	all := verdictObservers{s.metrics.Enforcer(t.name), t.recorder}
 	if s.tracing != nil {
 		all = append(all, s.tracing)
 	}

@@ -84,10 +84,10 @@ rules:
 `
 
 // TestThePageShowsTheNumbersOfMetrics: results, errors and rules, after decisions by the
-// policy, by limits with names and by Envoy; and nobody who asked.
+// policy, by limits with names, for Envoy and for gubernator's clients; and nobody who asked.
 func TestThePageShowsTheNumbersOfMetrics(t *testing.T) {
 	folder := files(t, "policy.yaml", shadowPolicy, "envoy.yaml", "domain: shop\ndescriptors: [{key: path, rate_limit: {unit: hour, requests_per_unit: 2}}]\n",
-		"weir.yaml", free+"policy: {file: policy.yaml}\nlimits: {api: 'fixed-window:2/1h'}\nrls: {files: [envoy.yaml]}\nstore: {max_keys: 4}\non_failure: closed\n")
+		"weir.yaml", free+"policy: {file: policy.yaml}\nlimits: {api: 'fixed-window:2/1h'}\nrls: {files: [envoy.yaml]}\ngubernator: {enabled: true}\nstore: {max_keys: 4}\non_failure: closed\n")
 	b := &browser{running: run(t, load(t, folder), nil)}
 	for range 5 {
 		if _, err := b.CheckRateLimit(t.Context(), user("marked-4711")); err != nil {
@@ -97,11 +97,16 @@ func TestThePageShowsTheNumbersOfMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, at, _ := b.Addresses()
-		answer, err := http.Post("http://"+at.String()+"/json", "application/json", strings.NewReader(`{"domain":"shop","descriptors":[{"entries":[{"key":"path","value":"marked-4711"}]}]}`))
-		if err != nil {
-			t.Fatal(err)
+		for path, body := range map[string]string{
+			"/json":             `{"domain":"shop","descriptors":[{"entries":[{"key":"path","value":"marked-4711"}]}]}`,
+			"/v1/GetRateLimits": `{"requests":[{"name":"n","unique_key":"marked-4711","hits":1,"limit":2,"duration":3600000}]}`,
+		} {
+			answer, err := http.Post("http://"+at.String()+path, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
 		}
-		answer.Body.Close()
 	}
 	for i := range 5 { // the store is full
 		_, _ = b.CheckRateLimit(t.Context(), user("marked-4711-"+strconv.Itoa(i)))
@@ -129,8 +134,14 @@ func TestThePageShowsTheNumbersOfMetrics(t *testing.T) {
 			t.Errorf("%s: %s on the page, %s in metrics", name, got, want)
 		}
 	}
+	if got := sum(`rate_limiter_requests_total\{algorithm="gubernator-window"[^}]*`); got != 5 {
+		t.Errorf("%v answers to gubernator's clients are counted, want 5", got)
+	}
+	if strings.Contains(metrics, "4711") {
+		t.Error("the metrics show who asked")
+	}
 	for rule, result := range map[string]string{"user": "denied", "trial": "shadow_denied"} {
-		want := strconv.FormatFloat(sum(`rate_limiter_rule_decisions_total\{result="`+result+`",rule="`+rule+`"`), 'f', -1, 64)
+		want := strconv.FormatFloat(sum(`rate_limiter_rule_decisions_total\{enforcer="default",result="`+result+`",rule="`+rule+`"`), 'f', -1, 64)
 		cells := regexp.MustCompile(`rule\?id=` + rule + `">.*`).FindString(page)
 		if !strings.Contains(cells, "<td>"+want+"</td>") || want == "0" {
 			t.Errorf("%s: %s in metrics, and on the page %s", rule, want, cells)

@@ -155,7 +155,7 @@ func TestPrometheusScrapesServe(t *testing.T) {
 		t.Error("the metrics show who asked")
 	}
 	scrape.Await(`sum(rate_limiter_requests_total)`, "12")
-	scrape.Await(`rate_limiter_rule_decisions_total{rule="user",result="denied"} > 0`, metricOf(t, page, `rate_limiter_rule_decisions_total{result="denied",rule="user"}`))
+	scrape.Await(`rate_limiter_rule_decisions_total{rule="user",result="denied"} > 0`, metricOf(t, page, `rate_limiter_rule_decisions_total{enforcer="default",result="denied",rule="user"}`))
 }
 
 // metricOf returns the value of a metric of a page.

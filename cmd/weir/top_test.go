@@ -33,11 +33,11 @@ func pageOf(n int) string {
 	for le, count := range map[string]int{"0.001": 50 * n, "0.01": 100 * n, "+Inf": 100 * n} {
 		line(`latency_seconds_bucket{algorithm="gcra",le="%s"} %d`, le, count)
 	}
-	line(`rule_decisions_total{result="allowed",rule="many"} %d`, 80*n)
-	line(`rule_decisions_total{result="denied",rule="few"} %d`, 7*n)
-	line("rule_decisions_total{result=\"allowed\",rule=\"red \x1b[31m\u202e\"} %d", n)
-	line(`utilization_ratio{rule="few"} 1`)
-	line(`active_keys{rule="few"} 12`)
+	line(`rule_decisions_total{enforcer="default",result="allowed",rule="many"} %d`, 80*n)
+	line(`rule_decisions_total{enforcer="default",result="denied",rule="few"} %d`, 7*n)
+	line("rule_decisions_total{enforcer=\"default\",result=\"allowed\",rule=\"red \x1b[31m\u202e\"} %d", n)
+	line(`utilization_ratio{enforcer="default",rule="few"} 1`)
+	line(`active_keys{enforcer="default",rule="few"} 12`)
 	line(`rule_limit{enforcer="default",limit="",rule="few"} 100`)
 	line(`rule_period_seconds{enforcer="default",limit="",rule="few"} 90`)
 	line(`store_commands_total{store="default"} %d`, 20*n)
@@ -98,6 +98,18 @@ func TestTopShowsRatesBetweenTwoReadings(t *testing.T) {
 func TestTopShowsNoMoreRulesThanAskedFor(t *testing.T) {
 	got := start("top", metricsServer(t, pageOf(0), pageOf(100)), "--once", "--every", "100ms", "--rules", "1")
 	if !strings.Contains(got.out, "\nfew") || strings.Contains(got.out, "\nmany") || !strings.Contains(got.out, "2 more rules") {
+		t.Error(got.out)
+	}
+}
+
+// TestTopTellsTenantsApart: rules with one ID, once there are several tenants.
+func TestTopTellsTenantsApart(t *testing.T) {
+	page := func(n int) string {
+		return pageOf(n) + fmt.Sprintf("rate_limiter_rule_decisions_total{enforcer=\"acme\",result=\"denied\",rule=\"few\"} %d\n", 9*n)
+	}
+	got := start("top", metricsServer(t, page(0), page(100)), "--once", "--every", "100ms")
+	acme, own := strings.Index(got.out, "\nacme: few "), strings.Index(got.out, "\ndefault: few ")
+	if acme < 0 || own < acme {
 		t.Error(got.out)
 	}
 }

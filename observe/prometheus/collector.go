@@ -42,8 +42,8 @@ type Options struct {
 	// ActiveKeys counts for each rule, to about 1 %, the distinct keys of the last 5 to 10
 	// minutes. A rule with many keys takes 32 KiB; a decision about 100 ns more.
 	ActiveKeys bool
-	// Rules is how many rules have labels of their own, in the order in which they are met;
-	// further ones count as "other". 0 is 1,000.
+	// Rules is how many rules have labels of their own, in the order in which they are met, of
+	// all Enforcers together; further ones count as "other". 0 is 1,000.
 	Rules int
 }
 
@@ -107,7 +107,7 @@ func New(opts *Options) (*Collector, error) {
 		"Units that were charged after the fact, or given back."), []string{"algorithm", "verb"})
 	c.storeCalls = prometheus.NewHistogramVec(c.histogram("store_call_seconds",
 		"How long a call of a store took that Collector.Wrap measures."), []string{"store", "op"})
-	c.rules = newRuleMetrics(c.options)
+	c.rules = newRuleMetrics(c)
 	c.program = newProgramMetrics(c)
 	c.kinds.Store(&map[string]*kindMetrics{})
 	return c, nil

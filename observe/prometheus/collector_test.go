@@ -156,30 +156,60 @@ func TestRulesAreCountedOnceARequest(t *testing.T) {
 	expect(t, c, `
 		# HELP rate_limiter_active_keys Distinct keys that a rule was asked for in the last 5 to 10 minutes, to about 1 %.
 		# TYPE rate_limiter_active_keys gauge
-		rate_limiter_active_keys{rule="tried"} 2
-		rate_limiter_active_keys{rule="user"} 2
+		rate_limiter_active_keys{enforcer="",rule="tried"} 2
+		rate_limiter_active_keys{enforcer="",rule="user"} 2
 		# HELP rate_limiter_list_decisions_total Requests that an entry of a list denied or exempted.
 		# TYPE rate_limiter_list_decisions_total counter
 		rate_limiter_list_decisions_total{list="deny"} 1
 		# HELP rate_limiter_rule_decisions_total Answers of rules: of one with several limits, denied where one of them denies.
 		# TYPE rate_limiter_rule_decisions_total counter
-		rate_limiter_rule_decisions_total{result="allowed",rule="tried"} 0
-		rate_limiter_rule_decisions_total{result="allowed",rule="user"} 3
-		rate_limiter_rule_decisions_total{result="denied",rule="tried"} 0
-		rate_limiter_rule_decisions_total{result="denied",rule="user"} 1
-		rate_limiter_rule_decisions_total{result="error",rule="tried"} 0
-		rate_limiter_rule_decisions_total{result="error",rule="user"} 0
-		rate_limiter_rule_decisions_total{result="shadow_allowed",rule="tried"} 2
-		rate_limiter_rule_decisions_total{result="shadow_allowed",rule="user"} 0
-		rate_limiter_rule_decisions_total{result="shadow_denied",rule="tried"} 2
-		rate_limiter_rule_decisions_total{result="shadow_denied",rule="user"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="allowed",rule="tried"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="allowed",rule="user"} 3
+		rate_limiter_rule_decisions_total{enforcer="",result="denied",rule="tried"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="denied",rule="user"} 1
+		rate_limiter_rule_decisions_total{enforcer="",result="error",rule="tried"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="error",rule="user"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="shadow_allowed",rule="tried"} 2
+		rate_limiter_rule_decisions_total{enforcer="",result="shadow_allowed",rule="user"} 0
+		rate_limiter_rule_decisions_total{enforcer="",result="shadow_denied",rule="tried"} 2
+		rate_limiter_rule_decisions_total{enforcer="",result="shadow_denied",rule="user"} 0
 		# HELP rate_limiter_utilization_ratio The largest used part of any limit of a rule, for any key, in the last 1 to 2 minutes, as scrapes turn them over: 1 is used up.
 		# TYPE rate_limiter_utilization_ratio gauge
-		rate_limiter_utilization_ratio{rule="tried"} 1
-		rate_limiter_utilization_ratio{rule="user"} 1
+		rate_limiter_utilization_ratio{enforcer="",rule="tried"} 1
+		rate_limiter_utilization_ratio{enforcer="",rule="user"} 1
 		`, "rate_limiter_active_keys", "rate_limiter_list_decisions_total", "rate_limiter_rule_decisions_total", "rate_limiter_utilization_ratio")
 	if got := testutil.ToFloat64(c.requests.WithLabelValues("gcra", "shadow_denied", "")); got != 2 {
 		t.Errorf("%v limits denied in shadow, want 2", got)
+	}
+}
+
+// TestRulesOfTwoEnforcersAreCountedApart: also where they have one ID; and the bound is that of
+// all together.
+func TestRulesOfTwoEnforcersAreCountedApart(t *testing.T) {
+	c := weir.Must(New(&Options{Rules: 2}))
+	verdict := func(rule string) *policy.Verdict {
+		r := policy.RuleVerdict{Decided: true, Allowed: true, Decision: weir.Decision{Limit: 10, Remaining: 9}}
+		r.Rule, r.Enforced = rule, true
+		return &policy.Verdict{Rules: []policy.RuleVerdict{r}}
+	}
+	for enforcer, n := range map[string]int{"acme": 1, "shop": 2} {
+		for range n {
+			c.Enforcer(enforcer).ObserveVerdict(t.Context(), verdict("user"), nil)
+		}
+	}
+	for _, rule := range []string{"more", "and more"} {
+		c.Enforcer("shop").ObserveVerdict(t.Context(), verdict(rule), nil)
+	}
+	for _, want := range []struct {
+		enforcer, rule string
+		n              float64
+	}{{"acme", "user", 1}, {"shop", "user", 2}, {"shop", other, 2}} {
+		if got := testutil.ToFloat64(c.rules.decisions.WithLabelValues(want.enforcer, want.rule, "allowed")); got != want.n {
+			t.Errorf("%s of %s: %v, want %v", want.rule, want.enforcer, got, want.n)
+		}
+	}
+	if got := len(gather(t, c)["rate_limiter_utilization_ratio"].Metric); got != 3 {
+		t.Errorf("%d rules, want 3", got)
 	}
 }
 
@@ -249,7 +279,7 @@ func TestSeriesStayBoundedUnderHostileInput(t *testing.T) {
 	if most := 101*7 + 102*6 + 10; series > most {
 		t.Errorf("%d series, want at most %d", series, most)
 	}
-	if got := testutil.ToFloat64(c.rules.decisions.WithLabelValues(other, "allowed")); got < float64(keys-keys/rules*200) {
+	if got := testutil.ToFloat64(c.rules.decisions.WithLabelValues("", other, "allowed")); got < float64(keys-keys/rules*200) {
 		t.Errorf("%v decisions of other rules, want nearly all", got)
 	}
 }
@@ -352,7 +382,7 @@ func TestScrapesRunBesideDecisions(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := testutil.ToFloat64(c.rules.decisions.WithLabelValues("user", "allowed")); got != 1200 {
+	if got := testutil.ToFloat64(c.rules.decisions.WithLabelValues("", "user", "allowed")); got != 1200 {
 		t.Errorf("%v decisions, want 1200", got)
 	}
 }

@@ -2,6 +2,7 @@ package promobserver
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 )
 
 // ruleMetrics are the metrics by rule. Rules are met while requests are decided; so many of
-// them as Options.Rules have labels of their own.
+// them as Options.Rules have labels of their own, over all Enforcers.
 type ruleMetrics struct {
 	most      int
 	countKeys bool
@@ -25,14 +26,23 @@ type ruleMetrics struct {
 	utilization *prometheus.Desc
 	activeKeys  *prometheus.Desc
 
-	byID sync.Map // of string to *rule
-	mu   sync.Mutex
-	all  []*rule
+	main       *ruleObserver // of the Enforcer without a name
+	mu         sync.Mutex
+	byEnforcer map[string]*ruleObserver
+	all        []*rule
+}
+
+// ruleObserver counts the rules of one Enforcer.
+type ruleObserver struct {
+	collector *Collector
+	enforcer  string
+	byID      sync.Map // of string to *rule
 }
 
 // rule are the metrics of one rule, found once.
 type rule struct {
-	label   string
+	enforcer, label string
+
 	results map[string]prometheus.Counter // by the name of the result
 
 	mu     sync.Mutex
@@ -40,26 +50,54 @@ type rule struct {
 	active *activeKeys // nil: they are not counted
 }
 
-func newRuleMetrics(o Options) *ruleMetrics {
+func newRuleMetrics(c *Collector) *ruleMetrics {
+	o := c.options
 	name := func(s string) string { return prometheus.BuildFQName(namespace, "", s) }
-	return &ruleMetrics{
-		most: o.Rules, countKeys: o.ActiveKeys, now: time.Now,
+	m := &ruleMetrics{
+		most: o.Rules, countKeys: o.ActiveKeys, now: time.Now, byEnforcer: map[string]*ruleObserver{},
 		decisions: prometheus.NewCounterVec(counter("rule_decisions_total",
-			"Answers of rules: of one with several limits, denied where one of them denies."), []string{"rule", "result"}),
+			"Answers of rules: of one with several limits, denied where one of them denies."), []string{"enforcer", "rule", "result"}),
 		lists: prometheus.NewCounterVec(counter("list_decisions_total",
 			"Requests that an entry of a list denied or exempted."), []string{"list"}),
 		hidden: prometheus.NewCounter(counter("hidden_errors_total",
 			"Errors of limits, counted in requests_total, that no caller got: on_failure of the policy answered, or the rule is in shadow.")),
 		utilization: prometheus.NewDesc(name("utilization_ratio"),
-			"The largest used part of any limit of a rule, for any key, in the last 1 to 2 minutes, as scrapes turn them over: 1 is used up.", []string{"rule"}, nil),
+			"The largest used part of any limit of a rule, for any key, in the last 1 to 2 minutes, as scrapes turn them over: 1 is used up.", []string{"enforcer", "rule"}, nil),
 		activeKeys: prometheus.NewDesc(name("active_keys"),
-			"Distinct keys that a rule was asked for in the last 5 to 10 minutes, to about 1 %.", []string{"rule"}, nil),
+			"Distinct keys that a rule was asked for in the last 5 to 10 minutes, to about 1 %.", []string{"enforcer", "rule"}, nil),
 	}
+	m.main = m.observer(c, "")
+	return m
+}
+
+// observer returns what counts the rules of an Enforcer.
+func (m *ruleMetrics) observer(c *Collector, enforcer string) *ruleObserver {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.byEnforcer[enforcer]
+	if o == nil {
+		o = &ruleObserver{collector: c, enforcer: enforcer}
+		m.byEnforcer[enforcer] = o
+	}
+	return o
+}
+
+// Enforcer returns the Observer of an Enforcer whose rules are counted apart from those of others:
+// metrics by rule have its name as the label enforcer, as those of AddEnforcer have. The
+// Collector itself is the Observer of one without a name. A name must be one that the program
+// gives: each takes memory for as long as the Collector lives.
+func (c *Collector) Enforcer(name string) policy.Observer {
+	return c.rules.observer(c, strings.ToValidUTF8(name, "?"))
 }
 
 // ObserveVerdict implements policy.Observer.
-func (c *Collector) ObserveVerdict(_ context.Context, v *policy.Verdict, err error) {
-	m := c.rules
+func (c *Collector) ObserveVerdict(ctx context.Context, v *policy.Verdict, err error) {
+	c.rules.main.ObserveVerdict(ctx, v, err)
+}
+
+// ObserveVerdict implements policy.Observer.
+func (o *ruleObserver) ObserveVerdict(_ context.Context, v *policy.Verdict, err error) {
+	m := o.collector.rules
 	for i := range v.Rules {
 		if r := &v.Rules[i]; r.FailedOver || r.Err != nil && !observed.IsDenial(r.Err) {
 			m.hidden.Inc()
@@ -72,14 +110,14 @@ func (c *Collector) ObserveVerdict(_ context.Context, v *policy.Verdict, err err
 		m.lists.WithLabelValues("allow").Inc()
 	}
 	if v.Degraded {
-		c.degraded.WithLabelValues("rule").Inc()
+		o.collector.degraded.WithLabelValues("rule").Inc()
 	}
 	for first := 0; first < len(v.Rules); {
 		id, after := v.Rules[first].Rule, first+1
 		for after < len(v.Rules) && v.Rules[after].Rule == id {
 			after++
 		}
-		m.rule(id).observe(v.Rules[first:after], err)
+		o.rule(id).observe(v.Rules[first:after], err)
 		first = after
 	}
 }
@@ -112,31 +150,32 @@ func (r *rule) note(l *policy.RuleVerdict) {
 }
 
 // rule returns the metrics of the rule with an ID.
-func (m *ruleMetrics) rule(id string) *rule {
-	if found, is := m.byID.Load(id); is {
+func (o *ruleObserver) rule(id string) *rule {
+	if found, is := o.byID.Load(id); is {
 		return found.(*rule)
 	}
+	m := o.collector.rules
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if found, is := m.byID.Load(id); is {
+	if found, is := o.byID.Load(id); is {
 		return found.(*rule)
 	}
 	label := id
 	if len(m.all) >= m.most || !utf8.ValidString(id) || id == other {
 		label = other
-		if found, is := m.byID.Load(other); is {
+		if found, is := o.byID.Load(other); is {
 			return found.(*rule) // and not remembered: hostile IDs would take memory for ever
 		}
 		id = other
 	}
-	r := &rule{label: label, use: peak{since: m.now()}, results: map[string]prometheus.Counter{}}
+	r := &rule{enforcer: o.enforcer, label: label, use: peak{since: m.now()}, results: map[string]prometheus.Counter{}}
 	for _, name := range append(observed.ResultNames[:], observed.Failed) {
-		r.results[name] = m.decisions.WithLabelValues(label, name)
+		r.results[name] = m.decisions.WithLabelValues(o.enforcer, label, name)
 	}
 	if m.countKeys {
 		r.active = newActiveKeys(m.now())
 	}
-	m.byID.Store(id, r)
+	o.byID.Store(id, r)
 	m.all = append(m.all, r)
 	return r
 }
@@ -168,9 +207,9 @@ func (m *ruleMetrics) Collect(to chan<- prometheus.Metric) {
 			r.active.turn(now)
 		}
 		r.mu.Unlock()
-		to <- prometheus.MustNewConstMetric(m.utilization, prometheus.GaugeValue, use, r.label)
+		to <- prometheus.MustNewConstMetric(m.utilization, prometheus.GaugeValue, use, r.enforcer, r.label)
 		if m.countKeys {
-			to <- prometheus.MustNewConstMetric(m.activeKeys, prometheus.GaugeValue, float64(keys), r.label)
+			to <- prometheus.MustNewConstMetric(m.activeKeys, prometheus.GaugeValue, float64(keys), r.enforcer, r.label)
 		}
 	}
 }

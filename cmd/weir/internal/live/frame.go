@@ -3,6 +3,7 @@ package live
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -68,18 +69,26 @@ func (s Span) traffic() []string {
 	return append(lines, reloads)
 }
 
-// rules are a row each, those that deny most first, below a head.
+// rules are a row each, those that deny most first, below a head. Those of several Enforcers, such as
+// of the tenants of a service, have its name in front.
 func (s Span) rules() [][]string {
 	type rule struct {
-		id                             string
+		of                             labels
+		name                           string
 		allowed, denied, tried, failed float64
 	}
-	ids := append(s.After.values("rule_decisions_total", "rule"), s.After.values("rule_limit", "rule")...)
-	slices.Sort(ids)
 	var all []rule
-	for _, id := range slices.Compact(ids) {
-		of := func(r string) float64 { return s.rate("rule_decisions_total", labels{"rule": id, "result": r}) }
-		all = append(all, rule{id, of("allowed") + of("shadow_allowed"), of("denied"), of("shadow_denied"), of("error")})
+	known := s.After.rulesOf("rule_decisions_total", "rule_limit")
+	several := slices.ContainsFunc(known, func(of labels) bool { return of["enforcer"] != known[0]["enforcer"] })
+	for _, of := range known {
+		rate := func(result string) float64 {
+			return s.rate("rule_decisions_total", labels{"enforcer": of["enforcer"], "rule": of["rule"], "result": result})
+		}
+		r := rule{of, of["rule"], rate("allowed") + rate("shadow_allowed"), rate("denied"), rate("shadow_denied"), rate("error")}
+		if several {
+			r.name = of["enforcer"] + ": " + r.name
+		}
+		all = append(all, r)
 	}
 	slices.SortStableFunc(all, func(a, b rule) int {
 		return cmp.Or(cmp.Compare(b.denied+b.tried, a.denied+a.tried), cmp.Compare(b.allowed+b.failed, a.allowed+a.failed))
@@ -87,19 +96,32 @@ func (s Span) rules() [][]string {
 	rows := [][]string{{"rule", "limit", "allowed/s", "denied/s", "shadow denied/s", "errors/s", "fullest key", "keys"}}
 	for _, r := range all {
 		rows = append(rows, []string{
-			r.id, s.limitsOf(r.id), number(r.allowed), number(r.denied), number(r.tried), number(r.failed),
-			percent(s.After.sum("utilization_ratio", labels{"rule": r.id})), number(s.After.sum("active_keys", labels{"rule": r.id})),
+			r.name, s.limitsOf(r.of), number(r.allowed), number(r.denied), number(r.tried), number(r.failed),
+			percent(s.After.sum("utilization_ratio", r.of)), number(s.After.sum("active_keys", r.of)),
 		})
 	}
 	return rows
 }
 
+// rulesOf are the rules that families have, by their Enforcers and IDs.
+func (p *Page) rulesOf(families ...string) (all []labels) {
+	for _, family := range families {
+		for _, m := range p.metrics(family, nil) {
+			all = append(all, labels{"enforcer": label(m, "enforcer"), "rule": label(m, "rule")})
+		}
+	}
+	slices.SortFunc(all, func(a, b labels) int {
+		return cmp.Or(cmp.Compare(a["enforcer"], b["enforcer"]), cmp.Compare(a["rule"], b["rule"]))
+	})
+	return slices.CompactFunc(all, maps.Equal)
+}
+
 // limitsOf are the limits of a rule in the policy, such as 100/1m.
-func (s Span) limitsOf(rule string) string {
+func (s Span) limitsOf(rule labels) string {
 	var texts []string
-	for _, m := range s.After.metrics("rule_limit", labels{"rule": rule}) {
+	for _, m := range s.After.metrics("rule_limit", rule) {
 		text := number(value(m))
-		period := s.After.sum("rule_period_seconds", labels{"rule": rule, "enforcer": label(m, "enforcer"), "limit": label(m, "limit")})
+		period := s.After.sum("rule_period_seconds", labels{"rule": rule["rule"], "enforcer": rule["enforcer"], "limit": label(m, "limit")})
 		if period > 0 {
 			text += "/" + exact(period)
 		}
