@@ -114,16 +114,35 @@ func windowSeconds(s algorithm.Spec, limit int64) float64 {
 	return 0
 }
 
-// stored returns the users where something can be kept for them.
-func (c *call) stored() (*users.Users, error) {
+// editedUser returns the user of the route, where something can be kept for one.
+func (c *call) editedUser() (string, error) {
 	if c.tenant.Users == nil {
-		return nil, problem.New(problem.FileManaged, "tiers and overrides are changed in "+c.tenant.ManagedBy)
+		return "", problem.New(problem.FileManaged, "tiers and overrides are changed in "+c.tenant.ManagedBy)
 	}
-	return c.tenant.Users, nil
+	return c.user()
 }
 
-// forget lets this node decide by a change immediately; others know within 60 s.
-func (c *call) forget(user string) { c.tenant.Engine.Enforcer().Forget(users.Who(user)) }
+// changeUser makes a change of a user and writes it into the audit. This node decides by it
+// immediately; others know within 60 s.
+func (c *call) changeUser(action, user string, do func(all *users.Users) (users.Change, error)) error {
+	err := c.change(action, c.userTarget(user), func() (before, after any, version string, err error) {
+		made, err := do(c.tenant.Users)
+		return made.Before, made.After, "", err
+	})
+	if err == nil {
+		c.tenant.Engine.Enforcer().Forget(users.Who(user))
+	}
+	return err
+}
+
+// sent reads a body of JSON that is an object with known fields.
+func (c *call) sent(known ...string) (*fields, error) {
+	text, err := c.body(typeJSON)
+	if err != nil {
+		return nil, err
+	}
+	return object(text, known...)
+}
 
 // spec is a limit in JSON: a text, or the number 0.
 type spec policy.Spec
@@ -140,19 +159,11 @@ func (s *spec) UnmarshalJSON(text []byte) error {
 const limitAllowed = "a limit such as gcra:100/1m,burst=20, unlimited, or 0"
 
 func (c *call) setTier() error {
-	store, err := c.stored()
+	user, err := c.editedUser()
 	if err != nil {
 		return err
 	}
-	user, err := c.user()
-	if err != nil {
-		return err
-	}
-	text, err := c.body(typeJSON)
-	if err != nil {
-		return err
-	}
-	f, err := object(text, "tier", "custom_limits")
+	f, err := c.sent("tier", "custom_limits")
 	if err != nil {
 		return err
 	}
@@ -173,14 +184,12 @@ func (c *call) setTier() error {
 	if err := c.subjectFits(tier, custom); err != nil {
 		return err
 	}
-	err = c.change("user.tier", c.userTarget(user), func() (before, after any, version string, err error) {
-		made, err := store.SetTier(c.ctx, user, tier, custom)
-		return made.Before, made.After, "", err
+	err = c.changeUser("user.tier", user, func(all *users.Users) (users.Change, error) {
+		return all.SetTier(c.ctx, user, tier, custom)
 	})
 	if err != nil {
 		return err
 	}
-	c.forget(user)
 	return c.write(http.StatusOK, struct {
 		Tier   string                 `json:"tier"`
 		Custom map[string]policy.Spec `json:"custom_limits,omitempty"`
@@ -208,19 +217,11 @@ func (c *call) subjectFits(tier string, custom map[string]policy.Spec) error {
 }
 
 func (c *call) createOverride() error {
-	store, err := c.stored()
+	user, err := c.editedUser()
 	if err != nil {
 		return err
 	}
-	user, err := c.user()
-	if err != nil {
-		return err
-	}
-	text, err := c.body(typeJSON)
-	if err != nil {
-		return err
-	}
-	f, err := object(text, "rule_id", "name", "limit", "expires_at", "reason")
+	f, err := c.sent("rule_id", "name", "limit", "expires_at", "reason")
 	if err != nil {
 		return err
 	}
@@ -231,15 +232,13 @@ func (c *call) createOverride() error {
 	if err := c.overrideFits(&o); err != nil {
 		return err
 	}
-	err = c.change("user.override.create", c.userTarget(user), func() (before, after any, version string, err error) {
-		var made users.Change
-		o, made, err = store.AddOverride(c.ctx, user, o)
-		return made.Before, made.After, "", err
+	err = c.changeUser("user.override.create", user, func(all *users.Users) (made users.Change, err error) {
+		o, made, err = all.AddOverride(c.ctx, user, o)
+		return made, err
 	})
 	if err != nil {
 		return err
 	}
-	c.forget(user)
 	c.w.Header().Set("Location", "/api/v1/users/"+url.PathEscape(user)+"/override/"+o.ID)
 	return c.write(http.StatusCreated, shownOverride(o))
 }
@@ -301,22 +300,16 @@ func shownOverride(o users.Override) override {
 }
 
 func (c *call) deleteOverride() error {
-	store, err := c.stored()
+	user, err := c.editedUser()
 	if err != nil {
 		return err
 	}
-	user, err := c.user()
-	if err != nil {
-		return err
-	}
-	err = c.change("user.override.delete", c.userTarget(user), func() (before, after any, version string, err error) {
-		made, err := store.DeleteOverride(c.ctx, user, c.params["override_id"])
-		return made.Before, made.After, "", err
+	err = c.changeUser("user.override.delete", user, func(all *users.Users) (users.Change, error) {
+		return all.DeleteOverride(c.ctx, user, c.params["override_id"])
 	})
 	if err != nil {
 		return err
 	}
-	c.forget(user)
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
