@@ -142,7 +142,7 @@ func (c *compiler) add(e *FieldError) { c.errors = append(c.errors, e) }
 
 // mostExplained is how many errors say which names there are, go round in a cycle or
 // conflict: the time and the memory for it grow with the errors and with the names.
-const mostExplained = 5 * mostShown
+const mostExplained = 5 * words.MostMistakes
 
 // unknown refuses a name that is none of those that there are.
 func (c *compiler) unknown(at Path, name, what string, among iter.Seq[string]) {

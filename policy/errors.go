@@ -63,21 +63,7 @@ func (e *FieldError) Error() string {
 	if e.Line > 0 {
 		fmt.Fprintf(&b, "line %d, column %d: ", e.Line, e.Column)
 	}
-	b.WriteString(e.Path.String())
-	if e.Value != "" {
-		b.WriteString(" " + strconv.Quote(e.Value))
-	}
-	switch {
-	case e.Problem != "" && len(e.Path) > 0:
-		b.WriteString(": " + e.Problem)
-	case e.Problem != "":
-		b.WriteString(e.Problem)
-	default:
-		b.WriteString(" is not allowed")
-	}
-	if e.Allowed != "" {
-		b.WriteString(": must be " + e.Allowed)
-	}
+	b.WriteString(words.Mistake(e.Path.String(), e.Value, e.Problem, e.Allowed))
 	if e.Suggestion != "" {
 		fmt.Fprintf(&b, "; did you mean %q?", e.Suggestion)
 	}
@@ -92,27 +78,7 @@ type InvalidError struct {
 	Fields []*FieldError
 }
 
-// mostShown bounds the text of an InvalidError.
-const mostShown = 20
-
-func (e *InvalidError) Error() string {
-	var b strings.Builder
-	b.WriteString("policy: ")
-	if e.File != "" {
-		b.WriteString(e.File + ": ")
-	}
-	for i, f := range e.Fields {
-		if i == mostShown {
-			fmt.Fprintf(&b, "\nand %d more", len(e.Fields)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(f.Error())
-	}
-	return b.String()
-}
+func (e *InvalidError) Error() string { return words.Mistakes("policy", e.File, e.Fields) }
 
 // Unwrap returns the errors, for errors.As.
 func (e *InvalidError) Unwrap() []error {

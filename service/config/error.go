@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
+
+	"github.com/weirgo/weir/internal/document/words"
 )
 
 // FieldError is one thing that is wrong in a configuration.
@@ -21,29 +21,14 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	var b strings.Builder
+	text := words.Mistake(e.Path, e.Value, e.Problem, e.Allowed)
 	switch {
 	case e.Source != "":
-		b.WriteString(e.Source + ": ")
+		return e.Source + ": " + text
 	case e.Line > 0:
-		fmt.Fprintf(&b, "line %d, column %d: ", e.Line, e.Column)
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, text)
 	}
-	b.WriteString(e.Path)
-	if e.Value != "" {
-		b.WriteString(" " + strconv.Quote(e.Value))
-	}
-	switch {
-	case e.Problem != "" && e.Path != "":
-		b.WriteString(": " + e.Problem)
-	case e.Problem != "":
-		b.WriteString(e.Problem)
-	default:
-		b.WriteString(" is not allowed")
-	}
-	if e.Allowed != "" {
-		b.WriteString(": must be " + e.Allowed)
-	}
-	return b.String()
+	return text
 }
 
 // Error is everything that is wrong in a configuration, in the order of its text.
@@ -53,23 +38,4 @@ type Error struct {
 	Fields []*FieldError
 }
 
-const mostShown = 20
-
-func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("config: ")
-	if e.File != "" {
-		b.WriteString(e.File + ": ")
-	}
-	for i, f := range e.Fields {
-		if i == mostShown {
-			fmt.Fprintf(&b, "\nand %d more", len(e.Fields)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		b.WriteString(f.Error())
-	}
-	return b.String()
-}
+func (e *Error) Error() string { return words.Mistakes("config", e.File, e.Fields) }

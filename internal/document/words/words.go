@@ -1,5 +1,5 @@
-// Package words knows the words of documents: what a name is, and which word another was
-// meant to be.
+// Package words knows the words of documents: what a name is, which word another was meant to
+// be, and how mistakes are written.
 package words
 
 import "strings"
