@@ -173,3 +173,44 @@ func TestAnEnforcerDecidesByTheRecord(t *testing.T) {
 		t.Errorf("the limit is %d after the override", got)
 	}
 }
+
+// TestAnotherNodeKnowsAChangeAfterAMinute: it remembers what a user had for 60 s, and the node
+// that has made the change forgets it immediately.
+func TestAnotherNodeKnowsAChangeAfterAMinute(t *testing.T) {
+	now := at(noon)
+	documents, s := new(document.Memory), weir.Must(memorystore.New(&memorystore.Options{Clock: now}))
+	defer s.Close()
+	compiled := weir.Must(policy.Compile(policy.Policy{Version: 1, Rules: []policy.Rule{{ID: "r", Key: []string{"user"}, Limit: policy.LimitRef{Spec: "gcra:10/1h"}}}}, nil))
+	node := func() (*Users, *policy.Enforcer) {
+		u := New(documents.Document, now)
+		lookup := u.Lookup()
+		lookup.Timeout = time.Minute // of the wall clock
+		return u, weir.Must(policy.NewEnforcer(weir.Must(weir.NewMultiLimiter(s, nil)), compiled, &policy.EnforcerOptions{Subjects: lookup, Clock: now}))
+	}
+	limit := func(e *policy.Enforcer) int64 {
+		v, err := e.Peek(ctx, policy.Request{Attributes: Who("u")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Rules[0].Decision.Limit
+	}
+	u, here := node()
+	_, there := node()
+	if a, b := limit(here), limit(there); a != 10 || b != 10 {
+		t.Fatal(a, b)
+	}
+	if _, _, err := u.AddOverride(ctx, "u", Override{Rule: "r", Limit: "gcra:20/1h", ExpiresAt: noon.Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	here.Forget(Who("u"))
+	now.Add(time.Minute - time.Microsecond)
+	if a, b := limit(here), limit(there); a != 20 || b != 10 {
+		t.Errorf("before a minute is over: %d here, and %d there", a, b)
+	}
+	now.Add(time.Microsecond)
+	for deadline := time.Now().Add(30 * time.Second); limit(there) != 20 && time.Now().Before(deadline); {
+	}
+	if got := limit(there); got != 20 {
+		t.Errorf("after a minute: %d there", got)
+	}
+}
