@@ -41,11 +41,11 @@ local replies, key = { shown }, 0
 while place <= #ARGV do
   local count, answer = ARGV[place] + 0, nil
   if count == 1 then
-    answer = single(KEYS[key + 1], requests[ARGV[place + 1]])
+    answer = single(KEYS[key + 1], requests[ARGV[place + 1] + 0])
   elseif count > 1 then
     answer = several(key, count)
   elseif writes then
-    answer = coalesced(KEYS[key + 1], ARGV[place + 1] + 0, requests[ARGV[place + 2]], requests[ARGV[place + 3]])
+    answer = coalesced(KEYS[key + 1], ARGV[place + 1] + 0, requests[ARGV[place + 2] + 0], requests[ARGV[place + 3] + 0])
     count, place = 1, place + 2
   end
   replies[#replies + 1] = answer

@@ -41,7 +41,7 @@ end
 
 local answer
 if count == 1 then
-  answer = single(KEYS[1], requests[ARGV[place + 1]])
+  answer = single(KEYS[1], requests[ARGV[place + 1] + 0])
 else
   answer = several(0, count)
 end
