@@ -125,8 +125,13 @@ func newClient(library string, d dial) (newStore func(opts *storeOptions) (*serv
 // dial returns a store that is closed with the test.
 func (e *env) dial(tb testing.TB, d dial, opts *storeOptions) *serverStore {
 	tb.Helper()
-	s, closeBoth, err := connect(e.library, d, opts)
-	if err != nil {
+	var s *serverStore
+	var closeBoth func()
+	var err error
+	connected := func() bool { s, closeBoth, err = connect(e.library, d, opts); return err == nil }
+	if d.answer > 0 { // a busy machine may miss it at first
+		servertest.Await(tb, e.library+" connects", connected)
+	} else if !connected() {
 		tb.Fatalf("%s: %v", e.library, err)
 	}
 	tb.Cleanup(closeBoth)
