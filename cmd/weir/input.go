@@ -155,8 +155,10 @@ func (in *input) Close() error {
 	return in.events.Close()
 }
 
-// each calls do for every event of the trace, at the time of the event.
-func (in *input) each(ctx context.Context, clock *traceClock, do func(trace.Event) error) error {
+// each calls do for every event of the trace, at the time of the event, and shows on a
+// terminal how far it is.
+func (in *input) each(ctx context.Context, errs io.Writer, clock *traceClock, do func(trace.Event) error) error {
+	defer showProgress(errs, in).end()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -122,7 +121,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	if err := files.finishReport(r.Document(c.again(s, shown, options.Seed)), c.Verbose, func(w io.Writer) error { return report.WriteJSON(w, r) }, textOutput(s, flags)); err != nil {
+	if err := files.finishReport(r.Document(c.again(s, shown, options.Seed)), c.Verbose, r, textOutput(s, flags)); err != nil {
 		return err
 	}
 	if missed := r.Missed(); missed != nil {

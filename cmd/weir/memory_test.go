@@ -78,7 +78,7 @@ func spilledReplay(t *testing.T, events int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := deciders.decide(context.Background(), &input{reader: reader, events: ahead}, clock, decisions); err != nil {
+	if err := deciders.decide(context.Background(), io.Discard, &input{reader: reader, events: ahead}, clock, decisions); err != nil {
 		t.Fatal(err)
 	}
 	if err := decisions.Close(); err != nil {

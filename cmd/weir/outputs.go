@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -91,28 +92,34 @@ func (o outputs) abandon() {
 	}
 }
 
-// finish writes to the file of a flag, unless there is none, and closes it.
-func (o outputs) finish(flag string, write func(io.Writer) error) error {
+// finish writes to the file of a flag, unless there is none, and closes it. A nil write is
+// of a file that has all lines already.
+func (o outputs) finish(flag string, write func(io.Writer) error) (err error) {
 	file := o[flag]
 	if !file.wanted() {
 		return nil
 	}
-	err := write(file)
-	if err == nil {
-		err = file.Close()
+	if write != nil {
+		err = write(file)
 	}
-	if err != nil {
+	if err = cmp.Or(err, file.Close()); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
 }
 
-// finishReport writes a report in the forms that were asked for. text may be nil.
-func (o outputs) finishReport(document *report.Document, verbose bool, writeJSON func(io.Writer) error, text io.Writer) error {
+// finishJSON writes a report for programs.
+func (o outputs) finishJSON(of any) error {
+	return o.finish("--json", func(w io.Writer) error { return report.WriteJSON(w, of) })
+}
+
+// finishReport writes a report in the forms that were asked for: a document for people, and
+// what it is of for programs. text may be nil.
+func (o outputs) finishReport(document *report.Document, verbose bool, of any, text io.Writer) error {
 	if err := o.finish("--html", document.WriteHTML); err != nil {
 		return err
 	}
-	if err := o.finish("--json", writeJSON); err != nil {
+	if err := o.finishJSON(of); err != nil {
 		return err
 	}
 	if text == nil {

@@ -115,18 +115,18 @@ func (c *traceCommand) replayPolicies(ctx context.Context, s *streams) (err erro
 		return err
 	}
 	defer files.abandon()
-	shown := showProgress(s.err, in)
-	defer shown.end()
-	if err := in.each(ctx, p.clock, func(e trace.Event) error { return p.decide(ctx, e) }); err != nil {
+	if err := in.each(ctx, s.err, p.clock, func(e trace.Event) error { return p.decide(ctx, e) }); err != nil {
 		return err
 	}
-	shown.end()
 	for _, side := range p.sides {
 		side.finish(p.given)
 	}
 	source := c.source(in)
 	source.Key = "the fields of --attr"
-	if err := files.finish("--json", func(w io.Writer) error { return p.writeJSON(w, source) }); err != nil {
+	if err := files.finishJSON(struct {
+		report.Source
+		Policies []*policySide `json:"policies"`
+	}{source, p.sides}); err != nil {
 		return err
 	}
 	if w := textOutput(s, flags); w != nil {
@@ -354,13 +354,6 @@ func usedAttributes(p *policy.Policy) map[string]bool {
 	}
 	delete(used, "") // no Colocate, no Cost.Attribute
 	return used
-}
-
-func (p *policyReplay) writeJSON(w io.Writer, source report.Source) error {
-	return report.WriteJSON(w, struct {
-		report.Source
-		Policies []*policySide `json:"policies"`
-	}{source, p.sides})
 }
 
 // writeText writes the report: what came of the requests, and what each limit did.

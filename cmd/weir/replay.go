@@ -136,26 +136,26 @@ func (c *traceCommand) run(ctx context.Context, s *streams, command, decisions s
 		return err
 	}
 	defer files.abandon()
-
-	shown := showProgress(s.err, in)
-	defer shown.end()
-	if err := deciders.decide(ctx, in, clock, files["--decisions"]); err != nil {
+	if err := deciders.decide(ctx, s.err, in, clock, files["--decisions"]); err != nil {
 		return err
 	}
-	shown.end()
-	if err := files.finish("--decisions", func(io.Writer) error { return nil }); err != nil {
+	if err := files.finish("--decisions", nil); err != nil {
 		return err
 	}
 	again := in.again(s, command, flags)
-	if command == "replay" {
-		r := deciders.collected.Replay(c.source(in))
-		if deciders.reservations != nil {
-			r.Settlement = &deciders.reservations.sum
-		}
-		return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r.WriteJSON, textOutput(s, flags)), in.usable())
+	var r interface {
+		Document(command string) *report.Document
 	}
-	r := deciders.collected.Comparison(c.source(in))
-	return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r.WriteJSON, textOutput(s, flags)), in.usable())
+	if command == "replay" {
+		one := deciders.collected.Replay(c.source(in))
+		if deciders.reservations != nil {
+			one.Settlement = &deciders.reservations.sum
+		}
+		r = one
+	} else {
+		r = deciders.collected.Comparison(c.source(in))
+	}
+	return cmp.Or(files.finishReport(r.Document(again), c.Verbose, r, textOutput(s, flags)), in.usable())
 }
 
 // deciders are the limits of a replay, and what they decided.
@@ -193,10 +193,10 @@ func (d *deciders) take(ctx context.Context, l *weir.Limiter, event trace.Event)
 
 // decide asks each limit about every event of a trace. Decisions are those of the
 // only limit.
-func (d *deciders) decide(ctx context.Context, in *input, clock *traceClock, decisions *output) error {
+func (d *deciders) decide(ctx context.Context, errs io.Writer, in *input, clock *traceClock, decisions *output) error {
 	allowed := make([]bool, len(d.limiters))
 	lines := newDecisions(decisions)
-	err := in.each(ctx, clock, func(event trace.Event) error {
+	err := in.each(ctx, errs, clock, func(event trace.Event) error {
 		for i, l := range d.limiters {
 			decision, err := d.take(ctx, l, event)
 			if err != nil {

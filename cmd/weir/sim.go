@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -172,7 +171,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 		return err
 	}
 	shown.end()
-	if err := files.finish("--trace", func(io.Writer) error { return nil }); err != nil {
+	if err := files.finish("--trace", nil); err != nil {
 		return err
 	}
 	r.Rerun, r.OnServer = source.rerun(), on.flag()
@@ -181,7 +180,7 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 			return fmt.Errorf("--plot: %w", err)
 		}
 	}
-	if err := files.finishReport(r.Document(), c.Verbose, r.WriteJSON, textOutput(s, c.outputFlags())); err != nil {
+	if err := files.finishReport(r.Document(), c.Verbose, r, textOutput(s, c.outputFlags())); err != nil {
 		return err
 	}
 	return verdict(r)

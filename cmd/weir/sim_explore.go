@@ -36,7 +36,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 	}
 	shown.end()
 	if x.Failed == nil {
-		return files.finishReport(x.Document(), c.Verbose, x.WriteJSON, textOutput(s, flags))
+		return files.finishReport(x.Document(), c.Verbose, x, textOutput(s, flags))
 	}
 	x.Saved = c.Out
 	if x.Saved == "" {
@@ -46,7 +46,7 @@ func (c *simCommand) explore(ctx context.Context, s *streams, source *simSource,
 		return errors.Join(verdict(x.Failed), fmt.Errorf("seed %d: --out: %w", x.Failed.Seed, err))
 	}
 	x.Failed.Rerun, x.Failed.OnServer = simLine(wordsFor(x.Saved)...), on.flag()
-	if err := files.finishReport(x.Document(), c.Verbose, x.WriteJSON, textOutput(s, flags)); err != nil {
+	if err := files.finishReport(x.Document(), c.Verbose, x, textOutput(s, flags)); err != nil {
 		return err
 	}
 	return verdict(x.Failed)

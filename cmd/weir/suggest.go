@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weirgo/weir/algorithm"
-	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/cmd/weir/internal/suggest"
 	"github.com/weirgo/weir/cmd/weir/internal/trace"
 )
@@ -84,13 +83,10 @@ func (c *suggestCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	defer files.abandon()
 	traffic := &suggest.Traffic{}
-	shown := showProgress(s.err, in)
-	err = in.each(ctx, &traceClock{}, func(e trace.Event) error {
+	if err := in.each(ctx, s.err, &traceClock{}, func(e trace.Event) error {
 		traffic.Add(e.KeyIndex, algorithm.Instant(e.At), e.Cost)
 		return nil
-	})
-	shown.end()
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	if err := in.usable(); err != nil {
@@ -105,7 +101,7 @@ func (c *suggestCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err := files.finish("--policy", answer.writePolicy); err != nil {
 		return err
 	}
-	if err := files.finish("--json", func(w io.Writer) error { return report.WriteJSON(w, answer) }); err != nil {
+	if err := files.finishJSON(answer); err != nil {
 		return err
 	}
 	if err := files.finish("--plot", func(w io.Writer) error { return answer.plot(ctx, c.Plot, traffic, w) }); err != nil {

@@ -93,7 +93,7 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err := r.writeEnd(text); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if err := files.finish("--json", r.WriteJSON); err != nil {
+	if err := files.finishJSON(r); err != nil {
 		return err
 	}
 	return r.verdict()

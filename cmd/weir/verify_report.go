@@ -199,9 +199,6 @@ func (r *verifyReport) writeEnd(w io.Writer) error {
 	return err
 }
 
-// WriteJSON writes the report for programs.
-func (r *verifyReport) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
-
 // writeList writes the checks and their rules, in the order in which they are run.
 func writeList(w io.Writer, wanted map[string]bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"io"
 	"slices"
 	"time"
 
@@ -253,9 +252,3 @@ func (c *Collector) Replay(source Source) *Replay {
 	r.Timeline, r.TimelineMicros = c.timeline.rows()
 	return r
 }
-
-// WriteJSON writes the report for programs.
-func (r *Replay) WriteJSON(w io.Writer) error { return WriteJSON(w, r) }
-
-// WriteJSON writes the report for programs.
-func (r *Comparison) WriteJSON(w io.Writer) error { return WriteJSON(w, r) }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -46,9 +45,6 @@ func (x *Exploration) Add(s *Simulation) {
 		x.Failed = s
 	}
 }
-
-// WriteJSON writes the report for programs.
-func (x *Exploration) WriteJSON(w io.Writer) error { return WriteJSON(w, x) }
 
 // Document is the report for people.
 func (x *Exploration) Document() *Document {

@@ -57,7 +57,7 @@ func TestTextOfAFullReport(t *testing.T) {
 
 func TestJSONOfAFullReport(t *testing.T) {
 	var b strings.Builder
-	if err := full().WriteJSON(&b); err != nil {
+	if err := WriteJSON(&b, full()); err != nil {
 		t.Fatal(err)
 	}
 	wantGolden(t, "json.golden", b.String())
@@ -69,7 +69,7 @@ func TestJSONOfAFullReport(t *testing.T) {
 func TestReportOfNothingHasNoNulls(t *testing.T) {
 	r := NewCollector("gcra:1/1s").Replay(Source{BadLines: []BadLine{}})
 	var b, text strings.Builder
-	if err := r.WriteJSON(&b); err != nil || strings.Contains(b.String(), "null") {
+	if err := WriteJSON(&b, r); err != nil || strings.Contains(b.String(), "null") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 	if err := r.Document("").WriteText(&text); err != nil || strings.Contains(text.String(), "timeline") || strings.Contains(text.String(), "span") {
@@ -182,7 +182,7 @@ func TestNoFailureToWriteIsLost(t *testing.T) {
 	if err := r.Document("").WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteJSON(&object); err != nil {
+	if err := WriteJSON(&object, r); err != nil {
 		t.Fatal(err)
 	}
 	for n := range text.Len() {
@@ -194,7 +194,7 @@ func TestNoFailureToWriteIsLost(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range []int{0, 1, object.Len() - 1} {
-		if r.WriteJSON(&limited{n}) == nil {
+		if WriteJSON(&limited{n}, r) == nil {
 			t.Errorf("the JSON was cut at %d bytes without an error", n)
 		}
 	}

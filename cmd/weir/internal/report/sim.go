@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +36,6 @@ type Difference struct {
 	MemoryEvent string `json:"memory_event"`
 	ServerEvent string `json:"server_event"`
 }
-
-// WriteJSON writes the report for programs.
-func (s *Simulation) WriteJSON(w io.Writer) error { return WriteJSON(w, s) }
 
 // Failed returns the first result that violates a rule, or else the first that misses
 // an expectation; nil where all is well.
