@@ -11,31 +11,31 @@ import (
 	"github.com/weirgo/weir/store/script"
 )
 
-// dedicated are connections that the store has to itself, one command at a time: the
-// goroutine that makes a call then writes and reads itself, where over the connection that
-// all share two goroutines of valkey-go do. The deadline of a call ends its connection, and
-// nobody else's command with it. So a single caller can make its call itself.
+// dedicated are the connections of a store that no other command shares. The goroutine that
+// makes a call writes and reads on such a connection itself; on the shared connection two
+// goroutines of valkey-go do. The deadline of a call ends its connection, which then ends no
+// other command. So a single caller can make its call itself.
 //
-// They come from the pool of valkey-go for commands that block, are made where some calls over
-// the shared connection were answered, and go back when nobody has used one for a while. After
-// an error, and after a refusal such as that of a server that is not the primary any more, all
-// are given up, those in use as soon as they come back: what is wrong with one is wrong with
-// its server. Meanwhile calls go over the shared connection.
+// The connections come from the pool that valkey-go has for commands that block. One is made
+// after some calls over the shared connection were answered, and is released when it was idle
+// for a while. After an error, and after a refusal such as READONLY of a server that is not the
+// primary any more, all are closed, those in use as soon as they come back: they lead to the
+// same server. Until there are others, calls go over the shared connection.
 type dedicated struct {
 	client valkey.Client // nil where there are none
-	idle   time.Duration // how long one stays, at least, which nobody uses
+	idle   time.Duration // an unused connection stays for one to two times as long
 
 	mu         sync.Mutex
 	free       []*connection
-	count      int // free, in use, and being made
-	generation int
+	count      int         // free, in use, and being made
+	generation int         // counts how often all were given up
 	answered   int         // calls over the shared connection since the last was made or given up
 	next       time.Time   // when the next one may be made
-	used       bool        // since the timer was set
+	used       bool        // one was taken since the timer was set
 	timer      *time.Timer // nil until there is a connection
 }
 
-// connection is one of dedicated, of a generation of them.
+// connection is one of dedicated. It is not used again in a later generation.
 type connection struct {
 	valkey.DedicatedClient
 	release    func() // gives it back to valkey-go
@@ -43,7 +43,8 @@ type connection struct {
 }
 
 const (
-	// maxDedicated is the calls in flight of a store: two that take and two that look.
+	// maxDedicated is how many calls a store has in flight at most: two that take and two that
+	// look.
 	maxDedicated = 4
 	// leastPool is the least BlockingPoolSize of which some may be taken.
 	leastPool = 64
@@ -54,16 +55,21 @@ const (
 	dedicatedTime = time.Second
 	// dedicatedPause is from an error until another one may be made.
 	dedicatedPause = time.Second
-	// dedicatedIdle is dedicated.idle: it bounds how long a connection outlives its client.
+	// dedicatedIdle is dedicated.idle. To close the client closes no connection that is taken
+	// from its pool: such a connection outlives the client by twice dedicatedIdle at most.
 	dedicatedIdle = 2 * time.Second
 )
 
 // use lets connections be made by a client.
 func (d *dedicated) use(client valkey.Client) { d.client, d.idle = client, dedicatedIdle }
 
-// poolSize is the BlockingPoolSize of a client for one server that valkey-go has made, which
-// no method tells; 0 where it cannot be seen. Another client may change its server without a
-// reply that says so: a Sentinel client when it is told of a fail-over.
+// poolSize is the BlockingPoolSize of a client that valkey-go has made for one server; 0 for any
+// other client. No method of valkey-go returns it, and a store must not take connections from a
+// small pool, so it is read from fields that valkey-go does not export. Where a newer version
+// has other fields it is 0, and the store uses the shared connection alone.
+//
+// It is 0 for a Sentinel client, too, whose server may change without an error reply: after a
+// fail-over.
 func poolSize(c valkey.Client) int {
 	v := reflect.Indirect(reflect.ValueOf(c))
 	if v.Kind() != reflect.Struct || v.Type().PkgPath() != "github.com/valkey-io/valkey-go" || v.Type().Name() != "singleClient" {
@@ -83,8 +89,8 @@ func poolSize(c valkey.Client) int {
 	return int(v.Int())
 }
 
-// HonorsDeadline implements script.Punctual. A direct call for which there is no connection
-// after all is made by another goroutine.
+// HonorsDeadline implements script.Punctual. It takes no connection: where another call takes
+// the last one meanwhile, askElsewhere makes the direct call.
 func (c *client) HonorsDeadline() bool {
 	d := &c.dedicated
 	if d.client == nil || c.distrusts() {
@@ -124,8 +130,8 @@ func (d *dedicated) give(one *connection) {
 	}
 }
 
-// drop gives all connections up, and lets some time pass before there are others. one, where
-// it is not nil, is in the hands of the caller.
+// drop closes all connections, and lets dedicatedPause pass before others are made. one is the
+// connection that the caller has taken, or nil.
 func (d *dedicated) drop(one *connection) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,8 +169,8 @@ func (d *dedicated) retire() {
 	}
 }
 
-// extend counts a call over the shared connection that was answered, makes another connection
-// where there are enough, and does not wait for it.
+// extend counts an answered call over the shared connection. After dedicatedCalls of them it
+// begins to make another connection, and does not wait for it.
 func (d *dedicated) extend() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,19 +200,22 @@ func (c *client) askDedicated(w *watch, sent *script.Command) valkey.ValkeyResul
 	d := &c.dedicated
 	if one := d.take(); one != nil {
 		result := one.Do(w, c.build(sent, false))
-		if err := result.NonValkeyError(); err == nil && !refuses(&result) {
+		err := result.NonValkeyError()
+		if err == nil && !refuses(&result) {
 			d.give(one)
 			return result
-		} else if d.drop(one); err == nil || w.sent() {
+		}
+		d.drop(one)
+		if err == nil || w.sent() {
 			return result
 		}
 		w.begin(w.parent, sent) // the connection had ended before, and nothing was sent
 	}
 	var result valkey.ValkeyResult
-	if command := c.build(sent, false); sent.Direct {
-		result = c.askElsewhere(w, command)
+	if sent.Direct {
+		result = c.askElsewhere(w, c.build(sent, false))
 	} else {
-		result = c.valkey.Do(w, command)
+		result = c.valkey.Do(w, c.build(sent, false))
 	}
 	if result.NonValkeyError() != nil || refuses(&result) {
 		d.drop(nil)

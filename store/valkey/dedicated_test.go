@@ -14,20 +14,32 @@ import (
 	"github.com/weirgo/weir/store/script"
 )
 
-// openDedicated is open, of a client that has as many connections of its own.
+// openDedicated is open, of a client with exactly that many connections of its own, all free.
 func openDedicated(tb testing.TB, addr string, connections int) (valkey.Client, *client) {
 	tb.Helper()
 	raw, c := open(tb, addr, valkey.ClientOption{})
-	c.dedicated.use(raw)
-	c.dedicated.idle = time.Hour
-	tb.Cleanup(func() { c.dedicated.drop(nil) })
+	d := &c.dedicated
+	d.use(raw)
+	d.idle = time.Hour
+	tb.Cleanup(func() { d.drop(nil) })
 	var busy []*connection
 	for range connections {
-		awaitDedicated(tb, c)
-		busy = append(busy, c.dedicated.take())
+		servertest.Await(tb, "a connection is made", func() bool {
+			d.mu.Lock()
+			idle := d.count == len(busy) // none is being made
+			if idle {
+				d.answered = dedicatedCalls
+			}
+			d.mu.Unlock()
+			if idle {
+				d.extend()
+			}
+			return c.HonorsDeadline()
+		})
+		busy = append(busy, d.take())
 	}
 	for _, one := range busy {
-		c.dedicated.give(one)
+		d.give(one)
 	}
 	return raw, c
 }
@@ -39,7 +51,8 @@ func direct(words ...string) *script.Command {
 	return cmd
 }
 
-// TestWhoseConnectionsAreTaken: those of a client for one server with a large pool.
+// TestWhoseConnectionsAreTaken: the size of the pool is seen for a client of one server that is
+// not wrapped. It fails where a newer valkey-go keeps the size in other fields.
 func TestWhoseConnectionsAreTaken(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for name, test := range map[string]struct {
@@ -95,7 +108,8 @@ func TestWrongServerEndsAllConnections(t *testing.T) {
 	})
 }
 
-// TestEndedConnectionIsPassedOver: one that ended while nobody used it keeps no command.
+// TestEndedConnectionIsPassedOver: where a free connection has ended, the command is sent over
+// the shared one, once.
 func TestEndedConnectionIsPassedOver(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, cmd := range []*script.Command{direct("INCR", "k"), clienttest.Words("INCR", "k")} {
@@ -137,32 +151,33 @@ func TestUnusedConnectionsGoBack(t *testing.T) {
 	})
 }
 
-// TestDirectCallEndsInTimeWithoutAConnection: while one is being made nothing is sent, and
-// nothing is sent afterwards.
+// TestDirectCallEndsInTimeWithoutAConnection: a call whose connection is still being made at its
+// deadline sends nothing, neither then nor later.
 func TestDirectCallEndsInTimeWithoutAConnection(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		p := servertest.NewProxy(t, s.Addr())
 		_, c := openDedicated(t, p.Addr(), 1)
-		within := func(key string) error {
-			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		within := func(timeout time.Duration, key string) error {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			_, err := c.Do(ctx, direct("INCR", key))
 			return err
 		}
+		const short = 50 * time.Millisecond
 		s.Freeze()
-		err := within("sent")
+		err := within(time.Second, "sent") // long enough to send it on a busy machine
 		clienttest.WantClass(t, err, "unknown")
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want the end of the context", err)
 		}
 		p.Cut()
 		servertest.Await(t, "a connection is being made", func() bool {
-			err := within("lost") // the first may have met the connection that was cut
+			err := within(short, "lost") // the first may have met the connection that was cut
 			return clienttest.Class(err) == "not sent" && errors.Is(err, context.DeadlineExceeded)
 		})
 		var all sync.WaitGroup
 		for range 5 {
-			all.Go(func() { clienttest.WantClass(t, within("unsent"), "not sent") })
+			all.Go(func() { clienttest.WantClass(t, within(short, "unsent"), "not sent") })
 		}
 		all.Wait()
 		s.Thaw()

@@ -27,13 +27,15 @@
 //   - Dialer.Timeout is 5 s, and bounds a connection that is being made, up to the
 //     answer to its greeting.
 //   - DisableCache saves the memory of a cache that the store has no use for.
-//   - BlockingPoolSize is 1024. With one server, and at least 64, the store takes up to
-//     four connections of this pool while it uses them, so that a call has one to itself
-//     and a single caller with a time-out and a context that never ends makes its call
-//     itself. Not so for a client that is wrapped, and with Options.Share of 1. The store
-//     is closed before the client: up to four seconds later they are closed anyway.
-//   - PipelineMultiplex has no effect on the store but in a cluster: without a connection
-//     of its own it uses one, on which commands are sent together.
+//   - BlockingPoolSize is 1024. A store with one server takes up to four connections of
+//     this pool where it has at least 64. A call then has a connection to itself, and a
+//     caller with a time-out and a context that never ends makes its call on its own
+//     goroutine while it is the only one. The store releases a connection that was idle for
+//     2 to 4 s, so it may stay open for 4 s after store and client were closed. The store
+//     takes none of a wrapped client, none with Options.Share of 1, and none where it
+//     cannot see the size in a newer valkey-go.
+//   - PipelineMultiplex has an effect on the store in a cluster only. With one server all
+//     commands that have no connection to themselves are sent together on one connection.
 //   - SendToReplicas is never to be true for a command that is not read-only. None
 //     of the store is marked so: a replica may lag behind.
 //

@@ -55,8 +55,9 @@ func (w *watch) sent() bool {
 	return w.passed
 }
 
-// leave ends the watch of a call that is still running, and whose parent has ended: where it
-// has not asked for Err, the next Err keeps it from being sent.
+// leave is called when the parent has ended and the call still runs on another goroutine. A call
+// that has not asked for Err yet is not sent: Err returns the error of the parent then. One that
+// has asked may be sent. leave returns the error of the parent.
 func (w *watch) leave() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
