@@ -27,6 +27,6 @@ func TestLimitersAskTheMemoryStoreForSingleValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if watched.flat == nil || watched.direct != nil {
-		t.Error("a Limiter with an Observer asks without it, or the slow way")
+		t.Error("a Limiter with an Observer skips it, or does not use flatBound")
 	}
 }

@@ -38,7 +38,7 @@ type Limiter struct {
 	guard
 	bound    store.Bound // nil if the store has none
 	flat     flatBound   // bound, where it is one; else nil
-	direct   flatBound   // flat, where no Observer is to be told; else nil
+	direct   flatBound   // flat, where there is no Observer; else nil
 	slot     store.Slot  // without a key
 	capacity int64       // the largest cost that a fresh key admits
 	observer Observer

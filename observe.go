@@ -121,10 +121,10 @@ func (all observers) Observe(ctx context.Context, o Observation) {
 
 // LogOptions are the optional settings of a log. nil means all defaults.
 type LogOptions struct {
-	// HashKey is the secret key of a hash of the limit's key, HMAC-SHA256, of which each line has 16
-	// hex digits as key_hash. So the lines about one key can be found by who has the secret,
-	// and on the page of package ui by who has none, where that has the same HashKey. nil or
-	// empty: lines have neither keys nor hashes.
+	// HashKey is the secret key of an HMAC-SHA256 of the limit's key. Each line then has
+	// key_hash, the first 16 hex digits of it, which are the same for all lines about one key.
+	// The page of package ui shows the same digits where ui.Options.HashKey is the same.
+	// NewLogObserver copies HashKey. nil or empty: lines have neither keys nor hashes.
 	HashKey []byte
 }
 
@@ -200,8 +200,8 @@ func (o *logObserver) Observe(ctx context.Context, seen Observation) {
 	}
 }
 
-// isDecision reports whether an error is the form of a denial, of a charge or a wait, or that
-// of a caller who went away, which is no incident.
+// isDecision reports whether an error is a denial, of a charge or of a wait, or the end of the
+// caller's context. Neither is a failure of the store.
 func isDecision(err error) bool {
 	var refused *DebtError
 	return errors.As(err, &refused) || isAny(err, waitRefusals) || isAny(err, contextErrors) && !IsFailure(err)
@@ -220,8 +220,8 @@ func (o *logObserver) write(ctx context.Context, limit *lineLimit, level slog.Le
 		slog.Duration("took", seen.Took), slog.Int64("left_out", dropped))
 }
 
-// debug logs a decision. The look at the level comes first: it spares the fields, and what is
-// seen a place on the heap.
+// debug logs a decision. The level is checked first, and the line is written by another
+// function, so that without a line neither fields nor an Observation on the heap are allocated.
 func (o *logObserver) debug(ctx context.Context, seen Observation, err error) {
 	if o.log.Enabled(ctx, slog.LevelDebug) {
 		o.writeDebug(ctx, seen, err)
@@ -241,7 +241,8 @@ func (o *logObserver) writeDebug(ctx context.Context, seen Observation, err erro
 	o.log.LogAttrs(ctx, slog.LevelDebug, "rate limit: decided", attrs...)
 }
 
-// key is the hash of a key, and an Attr that handlers leave out where there is none to log.
+// key is the hash of a key as an Attr; an empty Attr, which handlers ignore, where no hash is
+// to be logged.
 func (o *logObserver) key(key string) slog.Attr {
 	if len(o.hashKey) == 0 || key == "" {
 		return slog.Attr{}

@@ -122,8 +122,8 @@ func (s *schedule) remaining(room span) int64 {
 	return int64(uint64(room.whole) / uint64(s.per))
 }
 
-// remainingOf is remaining for a rate with a fraction. It is apart from it so that what
-// is left there, like debt, is small enough for the compiler to inline.
+// remainingOf is remaining for a rate with a fraction. It is a function of its own, and not
+// inlined, so that remaining, like debt, is small enough for the compiler to inline.
 //
 //go:noinline
 func (s *schedule) remainingOf(room span) int64 {

@@ -222,9 +222,9 @@ func boundedUnary(ctx context.Context, message any, info *grpc.UnaryServerInfo, 
 	return next(ctx, message)
 }
 
-// unary asks the guard, and then what the method does. It is one interceptor: gRPC makes
-// functions for each call of each that follows another one. It answers INTERNAL where a handler
-// panics: one bad call must not end the others.
+// unary asks the guard before each call, and writes resets into the audit. It answers INTERNAL
+// where a handler panics: one bad call must not end the others. It is one interceptor, since a
+// chain makes gRPC allocate a function for each call and each further interceptor.
 func (s *Service) unary(methods auth.Methods) grpc.UnaryServerInterceptor {
 	guarded := s.guard.Unary(methods)
 	return func(ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (response any, err error) {

@@ -108,8 +108,9 @@ func validateSlot(i int, s *Slot) error {
 }
 
 // distinct refuses the same identity twice. Few slots are compared in pairs, which
-// allocates nothing; many through a map. The limits are compared first, since slots of one
-// request often have one key: of a Take of 8 limits in memory the IDs of all pairs were a fifth.
+// allocates nothing; many through a map. Limits and keys are compared before IDs, limits first
+// since slots of one request often have one key: the IDs of all pairs took a fifth of a Take of
+// 8 limits in memory.
 func distinct(n int, slot func(int) *Slot) error {
 	if n <= 16 {
 		for second := 1; second < n; second++ {

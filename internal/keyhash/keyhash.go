@@ -9,8 +9,8 @@ import (
 )
 
 // Of returns 16 hex digits of the HMAC-SHA256 of a key under a secret: enough to tell the
-// keys of a service apart. Who has the secret can find out whether a hash is that of a key that
-// he guesses.
+// keys of a service apart. With the secret one can check whether a hash belongs to a guessed key.
+// An empty secret is allowed, and then everybody can.
 func Of(secret []byte, key string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(key))

@@ -139,7 +139,7 @@ type Request struct {
 	Remote, Target string
 	Action         Action
 
-	peer net.Addr // in place of Remote: most requests need no text of it
+	peer net.Addr // in place of Remote where it is not nil: its text is made for a refusal only
 }
 
 // remote is the address of the peer.

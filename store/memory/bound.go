@@ -34,9 +34,9 @@ func (s *Store) bind(name string, a algorithm.Algorithm) (store.Bound, error) {
 	return &bound{s, l, s.monotonic != nil && isKnown(a)}, nil
 }
 
-// isKnown reports whether a is an algorithm that step knows. Another's may
-// panic, and must not leave a lock taken then; to make sure of that costs a tenth
-// of a decision, which only those pay who need it.
+// isKnown reports whether step has a case for a. An algorithm of a user may panic, and must
+// not leave a lock taken then. A deferred Unlock costs a tenth of a decision, so only other
+// algorithms have it.
 func isKnown(a algorithm.Algorithm) bool {
 	switch a.(type) {
 	case *algorithm.GCRA, *algorithm.TokenBucket, *algorithm.LeakyBucket, *algorithm.FixedWindow,
@@ -46,8 +46,8 @@ func isKnown(a algorithm.Algorithm) bool {
 	return false
 }
 
-// step is StepInPlace of an algorithm that isKnown. The calls are static, since what is handed
-// to an interface moves to the heap: so the Outcome of a decision lies on the stack of its caller.
+// step is StepInPlace of an algorithm that isKnown. The calls are static: an argument of a call
+// through an interface escapes to the heap, and so the Outcome stays on the stack of the caller.
 func step(a algorithm.InPlace, s *algorithm.State, at algorithm.Instant, r algorithm.Request, o *algorithm.Outcome) {
 	switch a := a.(type) {
 	case *algorithm.GCRA:
@@ -119,7 +119,8 @@ func (b *bound) TakeFlat(ctx context.Context, key string, n int64, maxDelay time
 	return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, nil
 }
 
-// takeSlow is TakeFlat for whatever that does not do itself.
+// takeSlow is TakeFlat for all other requests: of an algorithm that is not known, not plain, of
+// a closed store or an ended context, or of a slot that is not held.
 func (b *bound) takeSlow(ctx context.Context, key string, r algorithm.Request) (allowed bool, limit, remaining, debt int64, retryAfter, resetAfter, delay time.Duration, at algorithm.Instant, err error) {
 	var o algorithm.Outcome
 	o, at, err = b.decide(ctx, key, r, true)

@@ -27,8 +27,8 @@ func newMonotonic() (*monotonic, error) {
 	return m, nil
 }
 
-// now is small enough for the compiler to inline: with changed of denials and the parts of
-// a GCRA that are, too, a decision on a hot key costs a twentieth less.
+// now is small enough for the compiler to inline. Together with denials.changed and the parts of
+// a GCRA, which are inlined too, that makes a decision on a hot key a twentieth cheaper.
 func (m *monotonic) now() algorithm.Instant {
 	return min(algorithm.Instant(m.base.Load()+int64(uint64(time.Since(m.start))/uint64(time.Microsecond))), algorithm.MaxInstant)
 }

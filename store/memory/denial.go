@@ -72,14 +72,14 @@ func (d *denials) add(hash uint64, rec *record) {
 	d.copies[place].Store(&denial{hash, rec.key(), rec.name, rec.state, rec.expiry})
 }
 
-// changed takes the copy of a slot away. The compiler inlines it.
+// changed removes the copy of a slot. It is small enough for the compiler to inline.
 func (d *denials) changed(hash uint64) {
 	if d.used>>placeOfDenial(hash)&1 != 0 {
 		d.forget(hash)
 	}
 }
 
-// forget is changed for a place in use.
+// forget is changed for a place that has a copy or a count.
 func (d *denials) forget(hash uint64) {
 	place := placeOfDenial(hash)
 	if d.hashes[place] == hash {

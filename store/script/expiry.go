@@ -39,7 +39,8 @@ func (e *expiry) arm(until time.Duration) {
 	}
 }
 
-// stop ends the timer when nobody waits any more: it would keep the memory of the store.
+// stop stops the timer of a dispatcher that is closed. A timer that is set keeps the store
+// reachable for the garbage collector.
 func (e *expiry) stop() {
 	if e.timer != nil {
 		e.timer.Stop()

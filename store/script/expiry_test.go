@@ -91,8 +91,9 @@ func TestCallersOfAClosedStoreEndInTime(t *testing.T) {
 	})
 }
 
-// TestAnswersAndTimeOutsAtOneTime: a caller who is answered while the timer looks at those who
-// wait may be somebody else by the time that it gives them up. The race detector looks on.
+// TestAnswersAndTimeOutsAtOneTime: a pending that was answered while the timer collects those
+// whose time is over may be used by another caller when the timer gives it up. Only the race
+// detector sees a read of its fields then.
 func TestAnswersAndTimeOutsAtOneTime(t *testing.T) {
 	const callers, each = 16, 400
 	s := open(t, clientFunc(func(context.Context, *Command) (string, error) {
@@ -113,7 +114,7 @@ func TestAnswersAndTimeOutsAtOneTime(t *testing.T) {
 	all.Wait()
 }
 
-// TestNoTimerOutlivesTheStore: it would keep the memory of the store.
+// TestNoTimerOutlivesTheStore: a timer that is set keeps the store reachable.
 func TestNoTimerOutlivesTheStore(t *testing.T) {
 	for _, take := range []bool{true, false} {
 		onOneServer(t, nil, func(t *testing.T, s *Store, h *manualClient) {

@@ -189,8 +189,8 @@ func queuedOnce(w *world.World, method string) error {
 		return nil
 	}, func() {
 		<-begun
-		// A store that looks at the context first is about to wait when it has looked. One
-		// that looks only after it waited gives no sign.
+		// A store that checks the context before it waits has begun to wait soon after the
+		// check. A store that checks it only after waiting closes nothing: hence the time.
 		select {
 		case <-ctx.seen:
 		case <-time.After(50 * time.Millisecond):
@@ -207,7 +207,7 @@ func queuedOnce(w *world.World, method string) error {
 	return nil
 }
 
-// watchedContext tells when somebody has looked at it for the first time.
+// watchedContext closes seen at the first call of Err or Done.
 type watchedContext struct {
 	context.Context
 	once sync.Once
