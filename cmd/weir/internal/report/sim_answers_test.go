@@ -147,8 +147,13 @@ func TestOnlyWhatIsMissedIsRed(t *testing.T) {
 			}
 		}
 		for _, a := range s.answers() {
-			if missed := strings.Contains(a.Text, "missed") || strings.Contains(a.Text, "expected"); (a.Level == levelBad) != (missed || want == levelBad && strings.Contains(a.Text, "ver-admitted")) || a.Level == levelGood {
-				t.Errorf("%q: %+v", expect, a)
+			missed := strings.Contains(a.Text, "missed") || strings.Contains(a.Text, "expected")
+			excess := strings.Contains(a.Text, "Over-admitted") || strings.Contains(a.Text, "over-admitted")
+			if bad := missed || excess && want == levelBad; (a.Level == levelBad) != bad {
+				t.Errorf("%q: %+v, bad: want %t", expect, a, bad)
+			}
+			if a.Level == levelGood {
+				t.Errorf("%q: %+v, want nothing good", expect, a)
 			}
 		}
 	}
