@@ -64,13 +64,19 @@ func (p *program) lookUp(t *testing.T) {
 	}
 }
 
-// TestClientsOfTheGuide runs the programs of docs/guides/clients.md against weir serve.
-func TestClientsOfTheGuide(t *testing.T) {
-	leftToTheFullRun(t)
+// servingClients is a service that admits each user twice, to callers with "a token".
+func servingClients(t *testing.T) served {
+	t.Helper()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "policy.yaml"), twice)
 	write(t, filepath.Join(folder, "callers.yaml"), fmt.Sprintf("version: 1\ncallers: [{name: a, token_sha256: %x, role: check}]\n", sha256.Sum256([]byte("a token"))))
-	s := serving(t, "--policy", filepath.Join(folder, "policy.yaml"), "--set", "auth.file="+filepath.Join(folder, "callers.yaml"))
+	return serving(t, "--policy", filepath.Join(folder, "policy.yaml"), "--set", "auth.file="+filepath.Join(folder, "callers.yaml"))
+}
+
+// TestClientsOfTheGuide runs the programs of docs/guides/clients.md against weir serve.
+func TestClientsOfTheGuide(t *testing.T) {
+	leftToTheFullRun(t)
+	s := servingClients(t)
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
 			p.lookUp(t)

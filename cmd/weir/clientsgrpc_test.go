@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net"
 	"os/exec"
@@ -91,10 +90,7 @@ func pythonMessages(t *testing.T) string {
 // weir serve.
 func TestGRPCClientsOfTheGuide(t *testing.T) {
 	leftToTheFullRun(t)
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "policy.yaml"), twice)
-	write(t, filepath.Join(folder, "callers.yaml"), fmt.Sprintf("version: 1\ncallers: [{name: a, token_sha256: %x, role: check}]\n", sha256.Sum256([]byte("a token"))))
-	s := serving(t, "--policy", filepath.Join(folder, "policy.yaml"), "--set", "auth.file="+filepath.Join(folder, "callers.yaml"))
+	s := servingClients(t)
 	for _, p := range grpcPrograms {
 		t.Run(p.name, func(t *testing.T) {
 			command, environment := p.find(t)
@@ -138,7 +134,9 @@ func (l *lossyLimiter) CheckRateLimit(ctx context.Context, m *weirv1.CheckReques
 	for _, name := range []string{"authorization", "idempotency-key"} {
 		onward[name] = sent.Get(name)
 	}
-	l.seen.Store(strings.Join(onward["idempotency-key"], ","), true)
+	for _, key := range onward["idempotency-key"] {
+		l.seen.Store(key, true)
+	}
 	answer, err := l.inner.CheckRateLimit(metadata.NewOutgoingContext(ctx, onward), m)
 	if err == nil && l.asked.Add(1) == 1 {
 		return nil, status.Error(codes.Unavailable, "the connection is lost")
@@ -148,7 +146,7 @@ func (l *lossyLimiter) CheckRateLimit(ctx context.Context, m *weirv1.CheckReques
 
 // keys is the number of different idempotency keys.
 func (l *lossyLimiter) keys() (n int) {
-	l.seen.Range(func(key, _ any) bool { n++; return key != "" })
+	l.seen.Range(func(_, _ any) bool { n++; return true })
 	return n
 }
 
