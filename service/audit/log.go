@@ -312,21 +312,31 @@ func (l *Log) lastSeq(date string) (last int64, err error) {
 	return last, err
 }
 
+// openDay opens the file of a day for reading, and returns its size. f is nil where the day has
+// become too old, and its file is gone.
+func (l *Log) openDay(date string) (f *os.File, size int64, err error) {
+	f, err = os.Open(l.path(date))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("audit: %w", err)
+	}
+	if size, err = f.Seek(0, io.SeekEnd); err != nil {
+		f.Close() // nothing was written
+		return nil, 0, fmt.Errorf("audit: %w", err)
+	}
+	return f, size, nil
+}
+
 // lines calls each for the entries of a day, until it returns false. Lines that cannot be
 // read are passed over.
 func (l *Log) lines(date string, from int64, each func(Entry) bool) error {
-	f, err := os.Open(l.path(date))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // it has become too old
-	}
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+	f, size, err := l.openDay(date)
+	if f == nil {
+		return err
 	}
 	defer f.Close() // nothing was written
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
 	start, err := behind(f, size, from)
 	if err != nil {
 		return fmt.Errorf("audit: %s: %w", f.Name(), err)

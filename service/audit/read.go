@@ -2,10 +2,8 @@ package audit
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 )
@@ -114,19 +112,12 @@ func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 
 // backwards calls each for the entries of a day, the newest first, until it returns false.
 func (l *Log) backwards(date string, each func(Entry) bool) error {
-	f, err := os.Open(l.path(date))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // it has become too old
-	}
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+	f, size, err := l.openDay(date)
+	if f == nil {
+		return err
 	}
 	defer f.Close() // nothing was written
-	size, err := f.Seek(0, io.SeekEnd)
-	if err == nil {
-		err = backwards(f, size, each)
-	}
-	if err != nil {
+	if err := backwards(f, size, each); err != nil {
 		return fmt.Errorf("audit: %s: %w", f.Name(), err)
 	}
 	return nil
