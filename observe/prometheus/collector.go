@@ -42,8 +42,8 @@ type Options struct {
 	// ActiveKeys counts for each rule, to about 1 %, the distinct keys of the last 5 to 10
 	// minutes. A rule with many keys takes 32 KiB; a decision about 100 ns more.
 	ActiveKeys bool
-	// Rules is how many rules have labels of their own, in the order in which they are met, of
-	// all Enforcers together; further ones count as "other". 0 is 1,000.
+	// Rules is how many rules have labels of their own, over all Enforcers, in the order in which
+	// they are met. Further rules count as "other" of their Enforcer. 0 is 1,000.
 	Rules int
 }
 

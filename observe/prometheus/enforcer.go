@@ -20,8 +20,8 @@ var (
 )
 
 // AddEnforcer reads the counts of an Enforcer that are not by rule, and the limits of its
-// policy: of the first Options.Rules. For the counts by rule its Observer (policy.EnforcerOptions) is
-// Collector.Enforcer of the same name.
+// policy: of the first Options.Rules. The counts by rule come from Collector.Enforcer: it is to be
+// the Observer of e (policy.EnforcerOptions), with the same name.
 func (c *Collector) AddEnforcer(name string, e *policy.Enforcer) {
 	var limits policyLimits
 	c.add("enforcer", name, func(to *sink) {

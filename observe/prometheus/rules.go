@@ -82,10 +82,12 @@ func (m *ruleMetrics) observer(c *Collector, enforcer string) *ruleObserver {
 	return o
 }
 
-// Enforcer returns the Observer of an Enforcer whose rules are counted apart from those of others:
-// metrics by rule have its name as the label enforcer, as those of AddEnforcer have. The
-// Collector itself is the Observer of one without a name. A name must be one that the program
-// gives: each takes memory for as long as the Collector lives.
+// Enforcer returns an Observer for one Enforcer (policy.EnforcerOptions). Its metrics by rule have
+// name as the label enforcer, as those of AddEnforcer have, so that rules with one ID in several
+// Enforcers are counted apart. The same name returns the same Observer; bytes that are no UTF-8
+// become "?". Where the Collector itself is the Observer, the label is "". Each name takes memory
+// for as long as the Collector lives: names must come from the program, and not from requests.
+// Enforcer is safe for concurrent use.
 func (c *Collector) Enforcer(name string) policy.Observer {
 	return c.rules.observer(c, strings.ToValidUTF8(name, "?"))
 }

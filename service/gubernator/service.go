@@ -29,9 +29,10 @@ type Options struct {
 	// Healthy returns why the service is not healthy, for HealthCheck. It is called
 	// concurrently. nil is always healthy.
 	Healthy func() error
-	// Observer, where it is not nil, sees the answer of each item that is valid, under the limit
-	// "gubernator." and the first 256 bytes of the name. Hits of 0 are a look, hits below 0 a refund, and an item
-	// that only resets is a reset. A limit of 0 has no algorithm.
+	// Observer sees the answer of each valid item; nil is none. Observation.Limit is
+	// "gubernator." and the first 256 bytes of the name. An item with 0 hits is a peek, one with
+	// hits below 0 a refund, and a RESET_REMAINING of a token bucket a reset, whose hits do not
+	// count. An item with the limit 0 has no Algorithm. Observer is called concurrently.
 	Observer weir.Observer
 }
 
