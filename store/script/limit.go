@@ -84,7 +84,7 @@ func (p *prepared) slotID(slot *store.Slot) store.SlotID {
 	return store.SlotID{Key: slot.Key, Limit: slot.Limit, Kind: p.source.Kind, Identity: p.identity}
 }
 
-// maxNumbers is how many numbers a call can have.
+// maxNumbers is how many numbers a call can have at most: lua/groups.lua unpacks eight.
 const maxNumbers = 8
 
 // numbers returns all the numbers of a call, as text; nil where no Lua decides the verb.
