@@ -101,8 +101,8 @@ func (c *client) HonorsDeadline() bool {
 	return len(d.free) > 0
 }
 
-// take returns a connection for a command, nil where there is none.
-func (d *dedicated) take() *connection {
+// get returns a connection for a command, nil where there is none.
+func (d *dedicated) get() *connection {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	last := len(d.free) - 1
@@ -115,8 +115,8 @@ func (d *dedicated) take() *connection {
 	return one
 }
 
-// give takes a connection back that was answered.
-func (d *dedicated) give(one *connection) {
+// put takes a connection back that was answered.
+func (d *dedicated) put(one *connection) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if one.generation != d.generation {
@@ -130,9 +130,9 @@ func (d *dedicated) give(one *connection) {
 	}
 }
 
-// drop closes all connections, and lets dedicatedPause pass before others are made. one is the
+// discard closes all connections, and lets dedicatedPause pass before others are made. one is the
 // connection that the caller has taken, or nil.
-func (d *dedicated) drop(one *connection) {
+func (d *dedicated) discard(one *connection) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next, d.answered = time.Now().Add(dedicatedPause), 0
@@ -187,9 +187,9 @@ func (d *dedicated) extend() {
 		ctx, cancel := context.WithTimeout(context.Background(), dedicatedTime)
 		defer cancel()
 		if one.Do(ctx, one.B().Arbitrary("PING").Build()).NonValkeyError() != nil {
-			d.drop(one)
+			d.discard(one)
 		} else { // an answer, even if the user may not ask
-			d.give(one)
+			d.put(one)
 		}
 	}()
 }
@@ -198,14 +198,14 @@ func (d *dedicated) extend() {
 // otherwise over the shared one.
 func (c *client) askDedicated(w *watch, sent *script.Command) valkey.ValkeyResult {
 	d := &c.dedicated
-	if one := d.take(); one != nil {
+	if one := d.get(); one != nil {
 		result := one.Do(w, c.build(sent, false))
 		err := result.NonValkeyError()
 		if err == nil && !refuses(&result) {
-			d.give(one)
+			d.put(one)
 			return result
 		}
-		d.drop(one)
+		d.discard(one)
 		if err == nil || w.sent() {
 			return result
 		}
@@ -218,7 +218,7 @@ func (c *client) askDedicated(w *watch, sent *script.Command) valkey.ValkeyResul
 		result = c.valkey.Do(w, c.build(sent, false))
 	}
 	if result.NonValkeyError() != nil || refuses(&result) {
-		d.drop(nil)
+		d.discard(nil)
 	} else {
 		d.extend()
 	}

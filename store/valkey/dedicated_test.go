@@ -21,7 +21,7 @@ func openDedicated(tb testing.TB, addr string, connections int) (valkey.Client, 
 	d := &c.dedicated
 	d.use(raw)
 	d.idle = time.Hour
-	tb.Cleanup(func() { d.drop(nil) })
+	tb.Cleanup(func() { d.discard(nil) })
 	var busy []*connection
 	for range connections {
 		servertest.Await(tb, "a connection is made", func() bool {
@@ -36,10 +36,10 @@ func openDedicated(tb testing.TB, addr string, connections int) (valkey.Client, 
 			}
 			return c.HonorsDeadline()
 		})
-		busy = append(busy, d.take())
+		busy = append(busy, d.get())
 	}
 	for _, one := range busy {
-		d.give(one)
+		d.put(one)
 	}
 	return raw, c
 }
@@ -81,7 +81,7 @@ func TestWrongServerEndsAllConnections(t *testing.T) {
 		next := servertest.Start(t, s.Kind(), nil)
 		p := servertest.NewProxy(t, s.Addr())
 		_, c := openDedicated(t, p.Addr(), maxDedicated)
-		used := c.dedicated.take()
+		used := c.dedicated.get()
 		host, port, _ := strings.Cut(next.Addr(), ":")
 		s.Do("REPLICAOF", host, port)
 		p.SetTarget(next.Addr())
@@ -90,7 +90,7 @@ func TestWrongServerEndsAllConnections(t *testing.T) {
 		if c.HonorsDeadline() {
 			t.Error("there is a connection after a refusal")
 		}
-		c.dedicated.give(used)
+		c.dedicated.put(used)
 		if c.HonorsDeadline() {
 			t.Error("a connection that was in use is used again")
 		}
@@ -130,19 +130,19 @@ func TestUnusedConnectionsGoBack(t *testing.T) {
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		_, c := openDedicated(t, s.Addr(), 3)
 		d := &c.dedicated
-		used := d.take()
-		d.give(used)
+		used := d.get()
+		d.put(used)
 		d.retire()
 		if len(d.free) != 3 || d.timer == nil {
 			t.Errorf("%d are left of 3, of which one was used", len(d.free))
 		}
-		used = d.take()
+		used = d.get()
 		d.used = false
 		d.retire() // one is in use
 		if len(d.free) != 0 || d.count != 1 || d.timer == nil {
 			t.Errorf("%d of %d are free, timer %v", len(d.free), d.count, d.timer)
 		}
-		d.give(used)
+		d.put(used)
 		d.used = false
 		d.retire()
 		if len(d.free) != 0 || d.count != 0 || d.timer != nil {

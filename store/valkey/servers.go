@@ -38,7 +38,7 @@ func (c *client) Redial(ctx context.Context) {
 	if c.cluster {
 		return
 	}
-	c.dedicated.drop(nil)
+	c.dedicated.discard(nil)
 	b := c.valkey.B
 	c.valkey.DoMulti(ctx, b().Arbitrary("QUIT").Build(), b().Arbitrary("PING").Build())
 	// The client may have told the end of the connection before it drew its
@@ -63,7 +63,7 @@ const distrusted = 15 * time.Second
 // be many new connections where a server hangs for a moment.
 func (c *client) CloseIdle(ctx context.Context, key string) {
 	c.trusted.Store(time.Now().Add(distrusted).UnixNano())
-	c.dedicated.drop(nil)
+	c.dedicated.discard(nil)
 	server := c.valkey
 	if c.cluster {
 		if server = c.valkey.Nodes()[c.Node(key)]; server == nil {
