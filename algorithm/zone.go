@@ -55,9 +55,14 @@ func isLocal(name string) bool {
 	return false
 }
 
-// isZoneName reports whether a name can be one of the database.
+// isZoneName reports whether a name can be one of the database. Machines have a second copy of
+// it in a folder posix, and in a folder right one whose clocks count leap seconds; with two
+// slashes a file has another name.
 func isZoneName(name string) bool {
-	if len(name) > maxZone || isAnchor(name) {
+	if len(name) > maxZone || isAnchor(name) || strings.Contains(name, "//") || strings.HasSuffix(name, "/") {
+		return false
+	}
+	if folder, _, _ := strings.Cut(name, "/"); strings.EqualFold(folder, "posix") || strings.EqualFold(folder, "right") {
 		return false
 	}
 	for i, c := range []byte(name) {
