@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirgo/weir"
 	"github.com/weirgo/weir/algorithm"
+	"github.com/weirgo/weir/internal/rethrow"
 	"github.com/weirgo/weir/store"
 )
 
@@ -291,7 +292,7 @@ func (e *Enforcer) decide(ctx context.Context, id string, v *Verdict, at algorit
 			blocked = blocked || r.Enforced
 		}
 	}
-	var shadows *sync.WaitGroup // most requests meet none
+	var shadows *rethrow.Group // most requests meet none
 	if !e.inOrder {
 		shadows = startShadows(ctx, id, v.Rules, ask)
 	}
@@ -318,10 +319,10 @@ func (e *Enforcer) decide(ctx context.Context, id string, v *Verdict, at algorit
 
 // startShadows asks each rule in shadow on a goroutine of its own. It returns nil where
 // there is none.
-func startShadows(ctx context.Context, id string, rules []RuleVerdict, ask ask) (running *sync.WaitGroup) {
+func startShadows(ctx context.Context, id string, rules []RuleVerdict, ask ask) (running *rethrow.Group) {
 	for rule := range shadowsOf(rules) {
 		if running == nil {
-			running = new(sync.WaitGroup)
+			running = new(rethrow.Group)
 		}
 		running.Go(func() { decideShadow(ctx, id, rule, ask) })
 	}

@@ -3,6 +3,8 @@ package policy
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weirgo/weir"
@@ -67,3 +69,20 @@ func TestShadowRuleIsAskedAsShadow(t *testing.T) {
 type limitObserver func(o weir.Observation)
 
 func (f limitObserver) Observe(_ context.Context, o weir.Observation) { f(o) }
+
+// TestPanicOfAShadowIsOneOfItsRequest: whoever serves the request can recover from it.
+func TestPanicOfAShadowIsOneOfItsRequest(t *testing.T) {
+	limits := weir.Must(weir.NewMultiLimiter(weir.Must(memorystore.New(nil)), &weir.Options{Observer: limitObserver(func(weir.Observation) { panic("a fault") })}))
+	c := weir.Must(Compile(one(Rule{ID: "tried", Limit: specOf("gcra:1/1m"), Mode: Shadow}), nil))
+	for _, sequential := range []bool{true, false} {
+		e := weir.Must(NewEnforcer(limits, c, &EnforcerOptions{Sequential: sequential}))
+		func() {
+			defer func() {
+				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "a fault") {
+					t.Errorf("sequential %t: the request recovers from %v", sequential, r)
+				}
+			}()
+			_, _ = e.Decide(t.Context(), of())
+		}()
+	}
+}

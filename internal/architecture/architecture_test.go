@@ -52,6 +52,7 @@ var rules = []rule{
 		"the suite must judge a store that it has never seen"},
 	{"internal/oracle", nil, nil, "an oracle that shares code with what it checks shares its bugs"},
 	{"internal/exact", nil, nil, "arithmetic stands on nothing, and every layer may use it"},
+	{"internal/rethrow", nil, nil, "goroutines know nothing of what they do"},
 	{"internal/divide", []string{"algorithm"}, nil, "a store and a policy divide a limit the same way"},
 	{"internal/batch", nil, nil, "what shares a call is decided the same on every store and in the simulator"},
 	{"internal/deadline", []string{"store"}, nil, "the end of a time-out means the same on every layer"},
@@ -97,7 +98,7 @@ var rules = []rule{
 			"golang.org/x/image", "github.com/prometheus/client_model/go", "github.com/prometheus/common"}, "the command's libraries stay out of the library's module"},
 	// What changes a file is noticed through the operating system, differently on each.
 	{"policy/watch", []string{"policy", "internal/document/size"}, []string{"github.com/fsnotify/fsnotify"}, "a watcher hands policies over: what decides by them is not its business"},
-	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document", "internal/document/words"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
+	{"policy", []string{"", "algorithm", "store", "internal/divide", "internal/document", "internal/document/words", "internal/rethrow"}, nil, "a policy asks through the seam: it knows no store that stands behind it"},
 	{"httplimit", []string{"", "algorithm", "policy", "resilience/inflight", "internal/deadline"}, nil, "middleware needs the answer and the numbers of a limit, and knows no store"},
 	{"adapter/connect", []string{"httplimit", "internal/adapter"}, []string{"connectrpc.com/connect", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"a framework stays where its users asked for it"},
@@ -118,7 +119,7 @@ var rules = []rule{
 		// yaml/v2 is the library that reads these files at Envoy's own service.
 		[]string{"github.com/envoyproxy/go-control-plane/envoy", "go.yaml.in/yaml/v2", "google.golang.org/grpc", "google.golang.org/protobuf"},
 		"the protocol of Envoy stands on any store, without the rest of the service"},
-	{"service/gubernator", []string{"", "algorithm", "store", "service/gubernator"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
+	{"service/gubernator", []string{"", "algorithm", "store", "internal/rethrow", "service/gubernator"}, []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 		"the protocol of gubernator stands on any store, without the rest of the service"},
 	{"service/auth", []string{"", "store", "store/memory", "service/problem"}, []string{"github.com/goccy/go-yaml", "google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"},
 		"who may call is decided in front of every protocol, and knows nothing of what is asked"},

@@ -89,3 +89,35 @@ func TestErrorsOfTheStoreAreObserved(t *testing.T) {
 		t.Errorf("%+v", seen.all)
 	}
 }
+
+// panicking is an Observer with a fault.
+type panicking struct{}
+
+func (panicking) Observe(context.Context, weir.Observation) { panic("a fault") }
+
+// TestPanicOfAnItemIsOneOfItsCall: whoever serves the call can recover from it, also where items
+// are decided concurrently.
+func TestPanicOfAnItemIsOneOfItsCall(t *testing.T) {
+	for name, s := range map[string]store.Store{"memory": inMemory(t, mockClock()), "network": remote{inMemory(t, mockClock())}} {
+		service, err := New(s, &Options{Observer: panicking{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		items := make([]*pb.RateLimitReq, 2*workers)
+		for i := range items {
+			items[i] = item(token, time.Minute, 1, 0)
+			items[i].UniqueKey = fmt.Sprint(i)
+		}
+		func() {
+			defer func() {
+				if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "a fault") {
+					t.Errorf("%s: the call recovers from %v", name, r)
+				}
+			}()
+			_, _ = service.GetRateLimits(t.Context(), &pb.GetRateLimitsReq{Requests: items})
+		}()
+	}
+}
+
+// remote is a store that is asked concurrently.
+type remote struct{ store.Store }

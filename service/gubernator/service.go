@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weirgo/weir"
+	"github.com/weirgo/weir/internal/rethrow"
 	"github.com/weirgo/weir/service/gubernator/pb"
 	"github.com/weirgo/weir/store"
 )
@@ -120,7 +120,7 @@ func (s *Service) each(items []*pb.RateLimitReq, f func(i int)) {
 		n := h.Sum64() % workers
 		shares[n] = append(shares[n], i)
 	}
-	var group sync.WaitGroup
+	var group rethrow.Group
 	for _, share := range shares {
 		if len(share) > 0 {
 			group.Go(func() {
