@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,8 +91,14 @@ func eachSeveral(t *testing.T, pairs []pair, f func(t *testing.T, e *env)) {
 	}
 }
 
-// TestSeveralServersConform: the suite of all stores, as one whose calls have one key.
+// TestSeveralServersConform: the suite of all stores, as one whose calls have one key. In the
+// quick profile, unless -rapid.checks is given: stores on one server, which decide by the same
+// code, have all histories.
 func TestSeveralServersConform(t *testing.T) {
+	histories := 20
+	if f := flag.Lookup("rapid.checks"); f.Value.String() != f.DefValue {
+		histories = 0
+	}
 	eachSeveral(t, naturalPairs(), func(t *testing.T, e *env) {
 		newStore, closeClient, err := newClient(e.library, dial{several: e.several})
 		if err != nil {
@@ -107,7 +114,7 @@ func TestSeveralServersConform(t *testing.T) {
 			}
 			tb.Cleanup(func() { _ = s.Close() })
 			return s
-		}, &conformance.Config{OneKey: true})
+		}, &conformance.Config{OneKey: true, Histories: histories})
 	})
 }
 
