@@ -36,6 +36,9 @@ func loadZone(of, field, name string) (*time.Location, error) {
 			allowed += "; there is no database on this machine, and a program that imports time/tzdata brings one along"
 		}
 	}
+	if len(name) > maxZone {
+		name = name[:maxZone] + "..."
+	}
 	return nil, &ParameterError{Of: of, Field: field, Value: strconv.Quote(name), Allowed: allowed}
 }
 

@@ -2,6 +2,7 @@ package algorithm
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	_ "time/tzdata" // also where the machine has no database
 )
@@ -23,5 +24,13 @@ func TestZoneHasOneName(t *testing.T) {
 		if _, err := LoadZone(name); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRefusalOfALongZoneIsShort: it repeats the beginning.
+func TestRefusalOfALongZoneIsShort(t *testing.T) {
+	_, err := LoadZone(strings.Repeat("a", 1<<20))
+	if err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), `"aaa`) {
+		t.Errorf("%.400v", err)
 	}
 }
