@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -305,101 +304,6 @@ func (l *Log) dates() ([]string, error) {
 	return dates, nil
 }
 
-// lastSeq returns the number of the last line of a day that can be read; 0 where there is
-// none.
-func (l *Log) lastSeq(date string) (last int64, err error) {
-	err = l.lines(date, 0, func(e Entry) bool { last = max(last, e.Seq); return true })
-	return last, err
-}
-
-// openDay opens the file of a day for reading, and returns its size. f is nil where the day has
-// become too old, and its file is gone.
-func (l *Log) openDay(date string) (f *os.File, size int64, err error) {
-	f, err = os.Open(l.path(date))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, 0, nil
-	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("audit: %w", err)
-	}
-	if size, err = f.Seek(0, io.SeekEnd); err != nil {
-		f.Close() // nothing was written
-		return nil, 0, fmt.Errorf("audit: %w", err)
-	}
-	return f, size, nil
-}
-
-// lines calls each for the entries of a day, until it returns false. Lines that cannot be
-// read are passed over.
-func (l *Log) lines(date string, from int64, each func(Entry) bool) error {
-	f, size, err := l.openDay(date)
-	if f == nil {
-		return err
-	}
-	defer f.Close() // nothing was written
-	start, err := behind(f, size, from)
-	if err != nil {
-		return fmt.Errorf("audit: %s: %w", f.Name(), err)
-	}
-	r := newLineReader(io.NewSectionReader(f, start, size-start))
-	for {
-		line, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("audit: %s: %w", f.Name(), err)
-		}
-		e, is := entry(line)
-		if !is || e.Seq <= from {
-			continue
-		}
-		if !each(e) {
-			return nil
-		}
-	}
-}
-
-// entry reads a line; false where it cannot be read.
-func entry(line []byte) (e Entry, is bool) {
-	return e, json.Unmarshal(line, &e) == nil && e.Seq > 0
-}
-
-// nearEnough is how far before the line that is searched for a search may end.
-const nearEnough = 64 << 10
-
-// behind returns where a line of a file begins, such that no line before it has a Seq above
-// from: near to the first that has. It halves what is left, since lines are in their order.
-func behind(f io.ReaderAt, size, from int64) (start int64, err error) {
-	for high := size; from > 0 && high-start > nearEnough; {
-		middle := start + (high-start)/2
-		r := newLineReader(io.NewSectionReader(f, middle, high-middle))
-		at, found := middle, false
-		var e Entry
-		for first := true; !found; first = false {
-			line, err := r.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return 0, err
-			}
-			if !first { // that is a part of one
-				e, found = entry(line)
-			}
-			if !found {
-				at += int64(len(line)) + 1
-			}
-		}
-		if found && e.Seq <= from {
-			start = at
-		} else {
-			high = middle
-		}
-	}
-	return start, nil
-}
-
 // Close closes the file, and lets others have the folder. Everything is on the disk already.
 func (l *Log) Close() error {
 	l.mu.Lock()
@@ -414,42 +318,4 @@ func (l *Log) Close() error {
 	}
 	l.file = nil
 	return err
-}
-
-// lineReader reads lines.
-type lineReader struct {
-	r      io.Reader
-	buffer []byte
-	rest   []byte
-	eof    bool
-}
-
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: r, buffer: make([]byte, 64<<10)} }
-
-// next returns the next line without its end, valid until the next call.
-func (l *lineReader) next() ([]byte, error) {
-	for {
-		if i := bytes.IndexByte(l.rest, '\n'); i >= 0 {
-			line := l.rest[:i]
-			l.rest = l.rest[i+1:]
-			return line, nil
-		}
-		if l.eof {
-			return nil, io.EOF // a line without an end is being written
-		}
-		kept := copy(l.buffer, l.rest)
-		if kept >= 2*maxLine {
-			return nil, fmt.Errorf("a line of more than %d bytes", 2*maxLine)
-		}
-		if kept == len(l.buffer) {
-			l.buffer = append(l.buffer, make([]byte, len(l.buffer))...)
-		}
-		n, err := l.r.Read(l.buffer[kept:])
-		l.rest = l.buffer[:kept+n]
-		if errors.Is(err, io.EOF) {
-			l.eof = true
-		} else if err != nil {
-			return nil, err
-		}
-	}
 }

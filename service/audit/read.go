@@ -1,9 +1,6 @@
 package audit
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"slices"
 	"time"
 )
@@ -108,47 +105,4 @@ func (l *Log) Last(tenant string, n int) ([]Entry, error) {
 		}
 	}
 	return all, nil
-}
-
-// backwards calls each for the entries of a day, the newest first, until it returns false.
-func (l *Log) backwards(date string, each func(Entry) bool) error {
-	f, size, err := l.openDay(date)
-	if f == nil {
-		return err
-	}
-	defer f.Close() // nothing was written
-	if err := backwards(f, size, each); err != nil {
-		return fmt.Errorf("audit: %s: %w", f.Name(), err)
-	}
-	return nil
-}
-
-// readBack is how many bytes of a file are read backwards in one go.
-const readBack = 64 << 10
-
-// backwards calls each for the entries of a file, the last first, until it returns false. Lines
-// that cannot be read are passed over.
-func backwards(f io.ReaderAt, size int64, each func(Entry) bool) error {
-	var rest []byte // the end of a line that begins before the bytes that were read
-	for end := size; end > 0; end = max(end-readBack, 0) {
-		start := max(end-readBack, 0)
-		part := make([]byte, end-start)
-		if _, err := f.ReadAt(part, start); err != nil {
-			return err
-		}
-		part = append(part, rest...)
-		for i := bytes.LastIndexByte(part, '\n'); i >= 0; i = bytes.LastIndexByte(part, '\n') {
-			if e, is := entry(part[i+1:]); is && !each(e) {
-				return nil
-			}
-			part = part[:i]
-		}
-		if rest = part; len(rest) > maxLine { // no line that was written is as long
-			rest = nil
-		}
-	}
-	if e, is := entry(rest); is {
-		each(e)
-	}
-	return nil
 }
