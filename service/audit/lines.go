@@ -127,10 +127,11 @@ func backwards(f io.ReaderAt, size int64, each func(Entry) bool) error {
 	for end := size; end > 0; end = max(end-readBack, 0) {
 		start := max(end-readBack, 0)
 		part := make([]byte, end-start)
-		if _, err := f.ReadAt(part, start); err != nil {
+		n, err := f.ReadAt(part, start)
+		if err != nil && !errors.Is(err, io.EOF) { // the file is shorter where a line was cut off that could not be written
 			return err
 		}
-		part = append(part, rest...)
+		part = append(part[:n], rest...)
 		for i := bytes.LastIndexByte(part, '\n'); i >= 0; i = bytes.LastIndexByte(part, '\n') {
 			if e, is := entry(part[i+1:]); is && !each(e) {
 				return nil

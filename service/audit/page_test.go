@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -119,6 +120,32 @@ func TestTheLastEntriesAreReadFromTheEnd(t *testing.T) {
 		}
 		if most := int64(3*maxLine + 2*readBack + want*int64(len(text)-3*maxLine)/n*3); f.bytes > most {
 			t.Errorf("%d bytes were read for %d entries, want at most %d", f.bytes, want, most)
+		}
+	}
+}
+
+// TestAFileThatIsCutWhileItIsReadHasItsWholeLines: a line that could not be written is cut off,
+// also after a reader has asked for the size of the file.
+func TestAFileThatIsCutWhileItIsReadHasItsWholeLines(t *testing.T) {
+	const n = 500
+	text := lines(t, 1, n)
+	for _, cut := range []int{0, 1, 2, readBack - 1, readBack, readBack + 1, len(text) - readBack, len(text) / 2, len(text) - 1} {
+		f, size := bytes.NewReader(text[:len(text)-cut]), int64(len(text))
+		var want, got []int64
+		for line := range bytes.Lines(text[:len(text)-cut]) {
+			if e, is := entry(line); is {
+				want = append(want, e.Seq)
+			}
+		}
+		if err := backwards(f, size, func(e Entry) bool { got = append(got, e.Seq); return true }); err != nil {
+			t.Errorf("%d bytes are cut off: %v", cut, err)
+		}
+		slices.Reverse(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d bytes are cut off: read from the end %d entries, want %d", cut, len(got), len(want))
+		}
+		if _, err := behind(f, size, n/2); err != nil {
+			t.Errorf("%d bytes are cut off: a page: %v", cut, err)
 		}
 	}
 }
