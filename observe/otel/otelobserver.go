@@ -40,7 +40,8 @@ type Options struct {
 	Spans bool
 }
 
-// Observer is a weir.Observer and a policy.Observer. It is safe for concurrent use. Where
+// Observer is a weir.Observer and a policy.Observer; Enforcer makes one for each of several
+// Enforcers. It is safe for concurrent use. Where
 // the span of the caller is not sampled, a decision costs it the metrics alone.
 type Observer struct {
 	tracer trace.Tracer
@@ -89,11 +90,11 @@ func New(opts *Options) (*Observer, error) {
 	return o, nil
 }
 
-// labels are the attributes of a measurement.
-type labels struct{ first, result, err string }
+// labels are the attributes of a measurement. What is "" is left out, except first.
+type labels struct{ first, result, err, enforcer string }
 
 // with returns the option that adds attributes to a measurement. There are few of them:
-// kinds of algorithms and rules, times results.
+// kinds of algorithms, and rules of Enforcers, times results.
 func (o *Observer) with(name string, l labels) metric.MeasurementOption {
 	if known, is := o.sets.Load(l); is {
 		return known.(metric.MeasurementOption)
@@ -104,6 +105,9 @@ func (o *Observer) with(name string, l labels) metric.MeasurementOption {
 	}
 	if l.err != "" {
 		attributes = append(attributes, attribute.String("error", l.err))
+	}
+	if l.enforcer != "" {
+		attributes = append(attributes, attribute.String("enforcer", l.enforcer))
 	}
 	option := metric.WithAttributeSet(attribute.NewSet(attributes...))
 	o.sets.Store(l, option)
@@ -117,10 +121,10 @@ func (o *Observer) Observe(ctx context.Context, seen weir.Observation) {
 	failed := seen.Err != nil && !observed.IsDenial(seen.Err)
 	switch {
 	case failed:
-		o.requests.Add(ctx, 1, o.with("algorithm", labels{kind, "error", observed.ClassOf(seen.Err)}))
+		o.requests.Add(ctx, 1, o.with("algorithm", labels{first: kind, result: "error", err: observed.ClassOf(seen.Err)}))
 	case seen.Kind == weir.KindTake || seen.Kind == weir.KindWait:
 		result := observed.ResultNames[observed.ResultOf(seen.Decision.Allowed, seen.Shadow)]
-		o.requests.Add(ctx, 1, o.with("algorithm", labels{kind, result, ""}))
+		o.requests.Add(ctx, 1, o.with("algorithm", labels{first: kind, result: result}))
 	}
 	if !failed && seen.Took > 0 && seen.Kind != weir.KindWait {
 		o.latency.Record(ctx, seen.Took.Seconds(), o.with("algorithm", labels{first: kind}))
@@ -189,16 +193,40 @@ func retryMillis(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
+// Enforcer returns an Observer for one Enforcer (policy.EnforcerOptions). Its counts of rules have
+// name as the attribute enforcer, so that rules with one ID in several Enforcers are counted apart.
+// Bytes of a name that are no UTF-8 become "?". "" is the Observer itself, whose counts have no
+// attribute enforcer. Each name takes memory for as long as the Observer lives: names must come
+// from the program, and not from requests. Enforcer is safe for concurrent use.
+func (o *Observer) Enforcer(name string) policy.Observer {
+	return enforcerObserver{o, text(name)}
+}
+
+// enforcerObserver is the Observer of one Enforcer.
+type enforcerObserver struct {
+	observer *Observer
+	name     string
+}
+
+// ObserveVerdict implements policy.Observer.
+func (e enforcerObserver) ObserveVerdict(ctx context.Context, v *policy.Verdict, err error) {
+	e.observer.observeVerdict(ctx, e.name, v, err)
+}
+
 // ObserveVerdict implements policy.Observer: the rule that matters most becomes the attribute
 // weir.rule of the caller's span, and each rule is counted once a request.
 func (o *Observer) ObserveVerdict(ctx context.Context, v *policy.Verdict, err error) {
+	o.observeVerdict(ctx, "", v, err)
+}
+
+func (o *Observer) observeVerdict(ctx context.Context, enforcer string, v *policy.Verdict, err error) {
 	for first := 0; first < len(v.Rules); {
 		after := first + 1
 		for after < len(v.Rules) && v.Rules[after].Rule == v.Rules[first].Rule {
 			after++
 		}
 		if result := observed.RuleResult(v.Rules[first:after], err); result != "" {
-			o.rules.Add(ctx, 1, o.with("rule", labels{text(v.Rules[first].Rule), result, ""}))
+			o.rules.Add(ctx, 1, o.with("rule", labels{first: text(v.Rules[first].Rule), result: result, enforcer: enforcer}))
 		}
 		first = after
 	}

@@ -257,3 +257,29 @@ func TestRuleOfAVerdictIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesOfSeveralEnforcersAreCountedApart: where they have one ID.
+func TestRulesOfSeveralEnforcersAreCountedApart(t *testing.T) {
+	b := newBench(t, false, trace.AlwaysSample())
+	compiled := weir.Must(policy.Compile(policy.Policy{Version: 1, Rules: []policy.Rule{{ID: "all", Limit: policy.LimitRef{Spec: "gcra:1/1m"}}}}, nil))
+	for i, observer := range []policy.Observer{b.observer, b.observer.Enforcer("acme"), b.observer.Enforcer("bad\xff"), b.observer.Enforcer("")} {
+		m := weir.Must(weir.NewMultiLimiter(memory(), nil))
+		e := weir.Must(policy.NewEnforcer(m, compiled, &policy.EnforcerOptions{Observer: observer}))
+		for range i + 1 {
+			b.within(func(ctx context.Context) { weir.Must(e.Decide(ctx, policy.Request{})) })
+		}
+	}
+	counts := b.counts("rate_limiter.rule.decisions")
+	for want, n := range map[string]int64{
+		"result=allowed,rule=all": 2, "result=denied,rule=all": 3, // of the Observer itself, which "" is, too
+		"enforcer=acme,result=allowed,rule=all": 1, "enforcer=acme,result=denied,rule=all": 1,
+		"enforcer=bad?,result=allowed,rule=all": 1, "enforcer=bad?,result=denied,rule=all": 2,
+	} {
+		if counts[want] != n {
+			t.Errorf("%s is counted %d times, want %d: %v", want, counts[want], n, counts)
+		}
+	}
+	if got := attributes(b.ended.Ended()[2]); !strings.Contains(got, "weir.rule=all") {
+		t.Errorf("the span of the caller: %s: want weir.rule=all", got)
+	}
+}
