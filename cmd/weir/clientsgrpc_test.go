@@ -38,7 +38,7 @@ var grpcPrograms = []struct {
 		look := exec.CommandContext(t.Context(), "node", "--input-type=module", "--eval", `import "@grpc/grpc-js"; import "@grpc/proto-loader"`)
 		look.Dir = clientsFolder
 		if out, err := look.CombinedOutput(); err != nil {
-			t.Skipf("no node with @grpc/grpc-js here: scripts/setup servers installs the package where npm is: %v\n%s", err, out)
+			t.Skipf("no node with @grpc/grpc-js here: scripts/setup installs the package where npm is: %v\n%s", err, out)
 		}
 		return []string{"node", "check_grpc.mjs"}, nil
 	}},
@@ -56,7 +56,7 @@ func pythonWithGRPC(t *testing.T) string {
 		}
 		why = append(why, fmt.Sprintf("%s: %v\n%s", python, err, out))
 	}
-	t.Skipf("no Python with grpcio here: scripts/setup servers installs it where apt has it: %s", strings.Join(why, "\n"))
+	t.Skipf("no Python with grpcio here: scripts/setup installs it where apt has it: %s", strings.Join(why, "\n"))
 	return ""
 }
 
@@ -66,7 +66,7 @@ func pythonMessages(t *testing.T) string {
 	t.Helper()
 	protoc, err := exec.LookPath("protoc")
 	if err != nil {
-		t.Skip("no protoc here: scripts/setup servers installs it where apt has it")
+		t.Skip("no protoc here: scripts/setup installs it where apt has it")
 	}
 	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
 		protodesc.ToFileDescriptorProto(durationpb.File_google_protobuf_duration_proto),

@@ -1,6 +1,7 @@
 // Command noskip prints what go test would print, from the output of go test
 // -json on its standard input, and fails if a test was skipped for want of a
-// server: without -v, go test does not show skips at all.
+// server: without -v, go test does not show skips at all. Tests that were skipped for want of
+// another program, which not every machine can install, are listed at the end.
 package main
 
 import (
@@ -13,17 +14,29 @@ import (
 	"strings"
 )
 
-// want is in the message of every skip for want of a server.
-const want = "scripts/setup servers"
+// These are in the message of every skip for want of a server, and for want of any program.
+const (
+	wantServer  = "scripts/setup servers"
+	wantProgram = "scripts/setup"
+)
+
+// skips are the tests that were skipped for want of a program, each with its message.
+type skips struct {
+	servers []string // for want of a server
+	others  []string
+}
 
 func main() {
-	skips, err := report(os.Stdin, os.Stdout)
+	skipped, err := report(os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "noskip:", err)
 		os.Exit(1)
 	}
-	if len(skips) > 0 {
-		fmt.Fprintf(os.Stderr, "noskip: skipped for want of a server, of which there must be none here:\n\t%s\n", strings.Join(skips, "\n\t"))
+	if len(skipped.others) > 0 {
+		fmt.Fprintf(os.Stderr, "noskip: skipped for want of a program that this machine does not have:\n\t%s\n", strings.Join(skipped.others, "\n\t"))
+	}
+	if len(skipped.servers) > 0 {
+		fmt.Fprintf(os.Stderr, "noskip: skipped for want of a server, of which there must be none here:\n\t%s\n", strings.Join(skipped.servers, "\n\t"))
 		os.Exit(1)
 	}
 }
@@ -40,35 +53,37 @@ type run struct {
 }
 
 // report copies a run to w as go test prints it and returns the tests that
-// were skipped for want of a server. Failures of tests are no errors of report:
+// were skipped for want of a program. Failures of tests are no errors of report:
 // go test itself exits with them.
-func report(r io.Reader, w io.Writer) (skips []string, err error) {
+func report(r io.Reader, w io.Writer) (skipped skips, err error) {
 	packages := map[string]*run{}
 	lines := bufio.NewReader(r)
 	for {
 		line, readErr := lines.ReadString('\n')
 		if line != "" {
-			found, err := read(line, packages, w)
+			ended, err := read(line, packages, w)
 			if err != nil {
-				return nil, err
+				return skips{}, err
 			}
-			skips = append(skips, found...)
+			if ended != nil {
+				ended.addSkips(&skipped)
+			}
 		}
 		if errors.Is(readErr, io.EOF) {
 			break
 		} else if readErr != nil {
-			return nil, readErr
+			return skips{}, readErr
 		}
 	}
 	if len(packages) > 0 {
-		return nil, fmt.Errorf("%d packages have not ended", len(packages))
+		return skips{}, fmt.Errorf("%d packages have not ended", len(packages))
 	}
-	return skips, nil
+	return skipped, nil
 }
 
-// read takes one line. Where it ends a package, the package is printed and its
-// skips are returned.
-func read(line string, packages map[string]*run, w io.Writer) ([]string, error) {
+// read takes one line. Where it ends a package, the package is printed and
+// returned.
+func read(line string, packages map[string]*run, w io.Writer) (ended *run, err error) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
 		_, err := io.WriteString(w, line) // not of a test
@@ -90,7 +105,7 @@ func read(line string, packages map[string]*run, w io.Writer) ([]string, error) 
 		p.result[e.Test] = e.Action
 		if e.Test == "" {
 			delete(packages, e.Package)
-			return p.skips(), p.print(w)
+			return p, p.print(w)
 		}
 	}
 	return nil, nil
@@ -113,12 +128,17 @@ func (p *run) print(w io.Writer) error {
 	return nil
 }
 
-func (p *run) skips() []string {
-	var found []string
+// addSkips adds the tests of a package that has ended.
+func (p *run) addSkips(to *skips) {
 	for _, e := range p.output {
-		if e.Test != "" && p.result[e.Test] == "skip" && strings.Contains(e.Output, want) {
-			found = append(found, e.Package+" "+e.Test+": "+strings.TrimSpace(e.Output))
+		if e.Test == "" || p.result[e.Test] != "skip" || !strings.Contains(e.Output, wantProgram) {
+			continue
+		}
+		message := e.Package + " " + e.Test + ": " + strings.TrimSpace(e.Output)
+		if strings.Contains(e.Output, wantServer) {
+			to.servers = append(to.servers, message)
+		} else {
+			to.others = append(to.others, message)
 		}
 	}
-	return found
 }

@@ -37,7 +37,7 @@ go: warning: no JSON
 func TestReportPrintsWhatGoTestWould(t *testing.T) {
 	var out strings.Builder
 	skips, err := report(strings.NewReader(mixed), &out)
-	if err != nil || len(skips) != 0 {
+	if err != nil || len(skips.servers)+len(skips.others) != 0 {
 		t.Errorf("skips %q, error %v", skips, err)
 	}
 	const want = `ok  	p/good	0.01s
@@ -54,18 +54,25 @@ go: warning: no JSON
 	}
 }
 
-func TestReportFindsSkipsForWantOfAServer(t *testing.T) {
+// TestReportTellsSkipsForWantOfAServerFromThoseOfOtherPrograms: servers must be there; what npm and
+// apt do not have everywhere need not.
+func TestReportTellsSkipsForWantOfAServerFromThoseOfOtherPrograms(t *testing.T) {
 	const input = `{"Action":"output","Package":"p","Test":"TestA/redis","Output":"    a_test.go:1: servertest: no redis-server here: scripts/setup servers installs it\n"}
 {"Action":"skip","Package":"p","Test":"TestA/redis"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"    a_test.go:2: only on Plan 9\n"}
 {"Action":"skip","Package":"p","Test":"TestB"}
 {"Action":"output","Package":"p","Test":"TestC","Output":"    a_test.go:3: passes and mentions scripts/setup servers\n"}
 {"Action":"pass","Package":"p","Test":"TestC"}
+{"Action":"output","Package":"p","Test":"TestD/python","Output":"    a_test.go:4: no Python with grpcio here: scripts/setup installs it where apt has it\n"}
+{"Action":"skip","Package":"p","Test":"TestD/python"}
 {"Action":"pass","Package":"p"}
 `
 	skips, err := report(strings.NewReader(input), io.Discard)
-	if err != nil || len(skips) != 1 || !strings.HasPrefix(skips[0], "p TestA/redis: ") {
-		t.Errorf("skips %q, error %v", skips, err)
+	if err != nil || len(skips.servers) != 1 || !strings.HasPrefix(skips.servers[0], "p TestA/redis: ") {
+		t.Errorf("for want of a server: %q, error %v", skips.servers, err)
+	}
+	if len(skips.others) != 1 || !strings.HasPrefix(skips.others[0], "p TestD/python: ") {
+		t.Errorf("for want of another program: %q", skips.others)
 	}
 }
 
