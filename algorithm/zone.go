@@ -10,8 +10,9 @@ import (
 const maxZone = 48
 
 // LoadZone returns a zone of the IANA database of time zones, such as "Europe/Berlin"; ""
-// is UTC. Another name is a *ParameterError, and so are "Local" and the other names of the
-// zone of a machine, which is another zone on another machine.
+// is UTC. A zone has one name: another spelling, such as "europe/berlin", is a *ParameterError on
+// every system, and so are "Local" and the other names of the zone of a machine, which is
+// another zone on another machine.
 //
 // The database is the one that package time finds: the file or folder that the environment
 // variable ZONEINFO names, that of the machine, or the one in a program that imports
@@ -27,11 +28,12 @@ func loadZone(of, field, name string) (*time.Location, error) {
 	if isLocal(name) {
 		allowed += "; what is local is another zone on another machine"
 	} else if isZoneName(name) {
-		if zone, err := time.LoadLocation(name); err == nil {
+		// A file system that tells no upper case from lower case has each name in many spellings.
+		spelled := spelledZone(name)
+		if spelled != name {
+			allowed += "; perhaps " + spelled
+		} else if zone, err := time.LoadLocation(name); err == nil {
 			return zone, nil
-		}
-		if near := nearZone(name); near != name && inDatabase(near) {
-			allowed += "; perhaps " + near
 		} else if !inDatabase("Europe/Berlin") {
 			allowed += "; there is no database on this machine, and a program that imports time/tzdata brings one along"
 		}
@@ -75,21 +77,4 @@ func isZoneName(name string) bool {
 		}
 	}
 	return true
-}
-
-// nearZone writes a name as the database does: Europe/Berlin, America/New_York, UTC.
-func nearZone(name string) string {
-	if len(name) <= 3 {
-		return strings.ToUpper(name)
-	}
-	text := []byte(strings.ToLower(name))
-	for i := range text {
-		if text[i] == ' ' {
-			text[i] = '_'
-		}
-		if (i == 0 || text[i-1] == '/' || text[i-1] == '_') && text[i] >= 'a' && text[i] <= 'z' {
-			text[i] -= 'a' - 'A'
-		}
-	}
-	return string(text)
 }
