@@ -34,37 +34,55 @@ const (
 )
 
 // BenchmarkShouldRateLimit asks servers through gRPC on the loopback interface, each a
-// process of its own with a Redis server of its own, from 64 callers over one connection: one
-// key, and 100,000 keys. The servers are asked in turns; shown are medians of the rounds, and
-// the CPU time of a call in the process of the server and in that of Redis.
+// process of its own with a Redis server of its own, with 64 calls in flight. The servers are
+// asked in turns; shown are medians of the rounds, and the CPU time of a call in the process of
+// the server, in that of the client and in that of Redis.
+//
+// The client is grpc-go in this process, over one connection, with one key and with 100,000; and
+// h2load of nghttp2, whose calls cost as little as those of Envoy, over one connection and over 8.
+// h2load sends the same body each time, and so has one key.
 //
 //   - floor answers OK without looking at the request: what gRPC costs alone.
 //   - weir is weir serve, with its interceptors, metrics and health.
 //   - envoyproxy is the service of that name as it starts by itself, without statistics; window
 //     is the same with REDIS_PIPELINE_WINDOW=150us, which its documentation recommends.
-//   - library is weir.Limiter in the process of the callers, without a service.
+//   - library is weir.Limiter in this process, asked by 64 goroutines without a service.
 func BenchmarkShouldRateLimit(b *testing.B) {
+	program := buildWeir(b)
 	for _, keys := range []int{1, 100_000} {
-		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			all := []*contender{
-				{name: "floor", start: startFloor}, {name: "weir", start: startWeir}, {name: "envoyproxy", start: startTheirs},
-				{name: "window", start: startTheirsWithWindow}, {name: "library", start: startLibrary},
-			}
-			for _, c := range all {
-				c.start(b, c)
-				c.round(b, keys, each/10) // warms up
-				c.walls, c.cpu, c.redisCPU = nil, 0, 0
-			}
-			b.ResetTimer()
-			for range b.N * rounds {
-				for _, c := range all {
-					c.round(b, keys, each)
-				}
-			}
-			b.StopTimer()
-			report(b, all)
+		b.Run(fmt.Sprintf("grpc-go/keys=%d", keys), func(b *testing.B) {
+			compare(b, program, func(c *contender, calls int) func() []time.Duration { return c.callers(b, keys, calls) })
 		})
 	}
+	for _, connections := range []int{1, 8} {
+		b.Run(fmt.Sprintf("h2load/connections=%d", connections), func(b *testing.B) {
+			if _, err := exec.LookPath("h2load"); err != nil {
+				b.Skip("h2load is not installed; it is part of nghttp2")
+			}
+			compare(b, program, func(c *contender, calls int) func() []time.Duration { return c.h2load(b, connections, calls) })
+		})
+	}
+}
+
+// compare asks all contenders in turns; program is weir. load makes calls, and returns what says how long they
+// took.
+func compare(b *testing.B, program string, load func(c *contender, calls int) (latencies func() []time.Duration)) {
+	all := []*contender{
+		{name: "floor", start: startFloor}, {name: "weir", start: func(b *testing.B, c *contender) { startWeir(b, c, program) }}, {name: "envoyproxy", start: startTheirs},
+		{name: "window", start: startTheirsWithWindow}, {name: "library", start: startLibrary},
+	}
+	for _, c := range all {
+		c.start(b, c)
+		load(c, each/10)() // warms up
+	}
+	b.ResetTimer()
+	for range b.N * rounds {
+		for _, c := range all {
+			c.round(b, each, load)
+		}
+	}
+	b.StopTimer()
+	report(b, all)
 }
 
 // contender is a server, or a library.
@@ -72,22 +90,40 @@ type contender struct {
 	name  string
 	start func(*testing.B, *contender)
 
-	ask      func(ctx context.Context, user string) (allowed bool, err error)
-	pid      int // of the process that decides; 0 for none of its own
-	redis    *servertest.Server
-	walls    []time.Duration // of a call, by round
-	p99      []time.Duration
-	cpu      time.Duration // of all rounds
-	redisCPU time.Duration
-	calls    int
+	ask       func(ctx context.Context, user string) (allowed bool, err error)
+	addr      string                    // "" where there is no server
+	client    pb.RateLimitServiceClient // of addr
+	pid       int                       // of the process that decides; 0 for none of its own
+	redis     *servertest.Server
+	walls     []time.Duration // of a call, by round
+	p99       []time.Duration
+	cpu       time.Duration // of all rounds
+	clientCPU time.Duration
+	redisCPU  time.Duration
+	calls     int
 }
 
 // round makes calls, and measures them.
-func (c *contender) round(b *testing.B, keys, calls int) {
+func (c *contender) round(b *testing.B, calls int, load func(*contender, int) func() []time.Duration) {
+	b.Helper()
+	cpu, clientCPU, redisCPU, start := c.cpuTime(b), clientTime(b), c.redisTime(b), time.Now()
+	latencies := load(c, calls)
+	took := time.Since(start)
+	c.cpu += c.cpuTime(b) - cpu
+	c.clientCPU += clientTime(b) - clientCPU
+	c.redisCPU += c.redisTime(b) - redisCPU
+	c.calls += calls
+	c.walls = append(c.walls, took/time.Duration(calls))
+	if ordered := slices.Sorted(slices.Values(latencies())); len(ordered) > 0 {
+		c.p99 = append(c.p99, ordered[len(ordered)*99/100])
+	}
+}
+
+// callers asks from goroutines of this process, and looks at each answer.
+func (c *contender) callers(b *testing.B, keys, calls int) (latencies func() []time.Duration) {
 	b.Helper()
 	var next atomic.Int64
-	latencies := make([][]time.Duration, callers)
-	cpu, redisCPU, start := c.cpuTime(b), c.redisTime(b), time.Now()
+	took := make([][]time.Duration, callers)
 	var group sync.WaitGroup
 	for i := range callers {
 		group.Go(func() {
@@ -98,20 +134,12 @@ func (c *contender) round(b *testing.B, keys, calls int) {
 					b.Errorf("%s: %t, %v", c.name, allowed, err)
 					return
 				}
-				latencies[i] = append(latencies[i], time.Since(asked))
+				took[i] = append(took[i], time.Since(asked))
 			}
 		})
 	}
 	group.Wait()
-	took := time.Since(start)
-	c.cpu += c.cpuTime(b) - cpu
-	c.redisCPU += c.redisTime(b) - redisCPU
-	c.calls += calls
-	c.walls = append(c.walls, took/time.Duration(calls))
-	ordered := slices.Sorted(slices.Values(slices.Concat(latencies...)))
-	if len(ordered) > 0 {
-		c.p99 = append(c.p99, ordered[len(ordered)*99/100])
-	}
+	return func() []time.Duration { return slices.Concat(took...) }
 }
 
 func median[T cmp.Ordered](of []T) T {
@@ -124,38 +152,47 @@ func report(b *testing.B, all []*contender) {
 	i := slices.IndexFunc(all, func(c *contender) bool { return c.name == "envoyproxy" })
 	theirs := all[i]
 	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-12s %10s %8s %10s %8s %12s %8s %10s\n", "", "calls/s", "ratio", "p99", "ratio", "server CPU", "ratio", "Redis CPU")
+	fmt.Fprintf(&table, "\n%-12s %10s %8s %10s %8s %12s %8s %12s %10s\n", "", "calls/s", "ratio", "p99", "ratio", "server CPU", "ratio", "client CPU", "Redis CPU")
 	for _, c := range all {
 		wall, p99 := median(c.walls), median(c.p99)
-		cpu, redis := c.cpu/time.Duration(c.calls), c.redisCPU/time.Duration(c.calls)
+		cpu, client, redis := c.cpu/time.Duration(c.calls), c.clientCPU/time.Duration(c.calls), c.redisCPU/time.Duration(c.calls)
+		if c.pid == 0 {
+			client = 0 // one process is both
+		}
 		theirCPU := theirs.cpu / time.Duration(theirs.calls)
 		rate := float64(median(theirs.walls)) / float64(wall)
-		fmt.Fprintf(&table, "%-12s %10.0f %8.2f %10s %8.2f %12s %8.2f %10s\n", c.name, 1/wall.Seconds(), rate, p99.Round(10*time.Microsecond),
-			float64(p99)/float64(median(theirs.p99)), cpu.Round(100*time.Nanosecond), float64(cpu)/float64(theirCPU), redis.Round(100*time.Nanosecond))
+		fmt.Fprintf(&table, "%-12s %10.0f %8.2f %10s %8.2f %12s %8.2f %12s %10s\n", c.name, 1/wall.Seconds(), rate, p99.Round(10*time.Microsecond),
+			float64(p99)/float64(median(theirs.p99)), cpu.Round(100*time.Nanosecond), float64(cpu)/float64(theirCPU),
+			client.Round(100*time.Nanosecond), redis.Round(100*time.Nanosecond))
 		b.ReportMetric(rate, c.name+"-ratio")
 	}
 	b.Log(table.String())
 }
 
-// dial returns what asks a server.
-func dial(b *testing.B, addr string) func(context.Context, string) (bool, error) {
+// requestOf is the request of a user.
+func requestOf(user string) *pb.RateLimitRequest {
+	return &pb.RateLimitRequest{Domain: "d", Descriptors: []*descriptors.RateLimitDescriptor{
+		{Entries: []*descriptors.RateLimitDescriptor_Entry{{Key: "user", Value: user}}},
+	}}
+}
+
+// dial waits until a server answers, and sets what asks it.
+func (c *contender) dial(b *testing.B, addr string) {
 	b.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	client := pb.NewRateLimitServiceClient(conn)
-	ask := func(ctx context.Context, user string) (bool, error) {
-		answer, err := client.ShouldRateLimit(ctx, &pb.RateLimitRequest{Domain: "d", Descriptors: []*descriptors.RateLimitDescriptor{
-			{Entries: []*descriptors.RateLimitDescriptor_Entry{{Key: "user", Value: user}}},
-		}})
+	c.addr, c.client = addr, pb.NewRateLimitServiceClient(conn)
+	c.ask = func(ctx context.Context, user string) (bool, error) {
+		answer, err := c.client.ShouldRateLimit(ctx, requestOf(user))
 		return answer.GetOverallCode() == pb.RateLimitResponse_OK, err
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		allowed, err := ask(context.Background(), "first")
+		allowed, err := c.ask(context.Background(), "first")
 		if err == nil && allowed {
-			return ask
+			return
 		}
 		if time.Now().After(deadline) {
 			b.Fatalf("%s does not answer within a minute: %t, %v", addr, allowed, err)
@@ -166,10 +203,10 @@ func dial(b *testing.B, addr string) func(context.Context, string) (bool, error)
 func startFloor(b *testing.B, c *contender) {
 	addr := freeAddress(b)
 	c.pid = self(b, "floor", "ADDRESS="+addr)
-	c.ask = dial(b, addr)
+	c.dial(b, addr)
 }
 
-func startWeir(b *testing.B, c *contender) {
+func startWeir(b *testing.B, c *contender, program string) {
 	c.redis = servertest.Start(b, servertest.Redis, nil)
 	folder := b.TempDir()
 	addr := freeAddress(b)
@@ -181,8 +218,8 @@ store: {url: "redis://%s", timeout: 10s}
 on_failure: closed
 rls: {files: [rls.yaml]}
 `, addr, c.redis.Addr()))
-	c.pid = startProcess(b, exec.Command(buildWeir(b), "serve", "--config", folder+"/weir.yaml"))
-	c.ask = dial(b, addr)
+	c.pid = startProcess(b, exec.Command(program, "serve", "--config", folder+"/weir.yaml"))
+	c.dial(b, addr)
 }
 
 func startTheirs(b *testing.B, c *contender) { startTheirsWith(b, c) }
@@ -201,7 +238,7 @@ func startTheirsWith(b *testing.B, c *contender, more ...string) {
 	c.pid = self(b, "envoyproxy", append(more, "GRPC_HOST=127.0.0.1", "GRPC_PORT="+port, "HOST=127.0.0.1", "PORT="+http, "DEBUG_HOST=127.0.0.1", "DEBUG_PORT="+debug,
 		"RUNTIME_ROOT="+root, "RUNTIME_SUBDIRECTORY=ratelimit", "RUNTIME_WATCH_ROOT=false", "DISABLE_STATS=true", "USE_STATSD=false", "LOG_LEVEL=ERROR",
 		"REDIS_SOCKET_TYPE=tcp", "REDIS_TYPE=SINGLE", "REDIS_URL="+c.redis.Addr())...)
-	c.ask = dial(b, addr)
+	c.dial(b, addr)
 }
 
 func startLibrary(b *testing.B, c *contender) {
