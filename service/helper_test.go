@@ -27,7 +27,7 @@ const free = "version: 1\nlisten: {grpc: '127.0.0.1:0', http: '127.0.0.1:0', adm
 const userPolicy = "version: 1\nrules: [{id: user, key: [user], limit: 'gcra:10/1h'}]\n"
 
 // files writes files into a folder, and returns its name.
-func files(t *testing.T, pairs ...string) string {
+func files(t testing.TB, pairs ...string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for i := 0; i < len(pairs); i += 2 {
@@ -38,7 +38,7 @@ func files(t *testing.T, pairs ...string) string {
 	return folder
 }
 
-func load(t *testing.T, folder string) *config.Config {
+func load(t testing.TB, folder string) *config.Config {
 	t.Helper()
 	c, err := config.Load(config.Source{File: filepath.Join(folder, "weir.yaml")})
 	if err != nil {
@@ -57,7 +57,7 @@ type running struct {
 }
 
 // run runs a service until the test ends or stops it.
-func run(t *testing.T, c *config.Config, opts *Options) *running {
+func run(t testing.TB, c *config.Config, opts *Options) *running {
 	t.Helper()
 	if opts == nil {
 		opts = &Options{}
@@ -65,7 +65,7 @@ func run(t *testing.T, c *config.Config, opts *Options) *running {
 	return runLogged(t, c, opts, slog.New(slog.NewTextHandler(t.Output(), nil)))
 }
 
-func runLogged(t *testing.T, c *config.Config, opts *Options, log *slog.Logger) *running {
+func runLogged(t testing.TB, c *config.Config, opts *Options, log *slog.Logger) *running {
 	t.Helper()
 	opts.Logger = log
 	s, err := New(t.Context(), c, opts)
@@ -89,7 +89,7 @@ func runLogged(t *testing.T, c *config.Config, opts *Options, log *slog.Logger) 
 }
 
 // wait returns when Run has returned, with what.
-func (r *running) wait(t *testing.T) error {
+func (r *running) wait(t testing.TB) error {
 	t.Helper()
 	select {
 	case err := <-r.done:
