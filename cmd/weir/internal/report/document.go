@@ -151,14 +151,19 @@ func counts[T any](t *table, name string, all []T, of func(T) int64) {
 	row(t, name, all, func(one T) cell { return number(of(one)) })
 }
 
-// zero reports whether a row says nothing anywhere.
+// zero reports whether a row counts something, and says nothing anywhere.
 func zero(cells []cell) bool {
-	for _, c := range cells[1:] {
-		if c.Class != classZero {
-			return false
+	return cells[0].Class == className && !slices.ContainsFunc(cells[1:], func(c cell) bool { return c.Class != classZero })
+}
+
+// zeros are the names of the rows that are 0 everywhere.
+func (t *table) zeros() (names []string) {
+	for _, cells := range t.Rows {
+		if zero(cells) {
+			names = append(names, cells[0].Text)
 		}
 	}
-	return true
+	return names
 }
 
 // dropZeroColumns leaves out the columns behind the first that are 0 everywhere.

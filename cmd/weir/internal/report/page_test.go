@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html/template"
 	"image"
 	"image/draw"
 	"image/png"
@@ -188,7 +189,7 @@ func TestHostileNamesAreEscaped(t *testing.T) {
 }
 
 func TestLinesEndBetweenThePartsOfALimit(t *testing.T) {
-	for _, c := range []struct{ text, prose, tight safe }{
+	for _, c := range []struct{ text, prose, tight template.HTML }{
 		{"gcra:10/1m,burst=20", "gcra:10/1m,<wbr>burst=20", "gcra:<wbr>10/1m,<wbr>burst=20"},
 		{"1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00", "1,234 of 5,678, at 23:00"},
 		{"false_denials", "false_denials", "false_<wbr>denials"},

@@ -115,7 +115,7 @@ func (w *textWriter) table(t *table) string {
 	}
 	lines, bars := [][]string{head}, []string{t.BarHead}
 	for i, cells := range t.Rows {
-		if cells[0].Class == className && zero(cells) && !w.verbose {
+		if zero(cells) && !w.verbose {
 			w.zeros++
 			continue
 		}
