@@ -14,7 +14,6 @@ const (
 	reasonRowWidth    = "the number of fields is not that of the header"
 	reasonNoFields    = "there is no usable #Fields line before"
 	reasonFieldsTwice = "#Fields names a field twice"
-	faultEscape       = " holds an unknown escape"
 )
 
 // columns cuts lines of values with a tab or a space between them. Their order is fixed, or that of the last line before of the form
@@ -26,7 +25,7 @@ const (
 type columns struct {
 	separator string
 	fixed     []string // the names; nil where they are in the log
-	decode    func(value []byte) (text []byte, ok bool)
+	decoder
 
 	wanted []string
 	places [][]int // of the columns of each wanted field in a line; nil where it is absent
@@ -93,17 +92,10 @@ func (c *columns) header(names []string) (reason string) {
 	return isHeader
 }
 
-func (c *columns) text(value []byte) (text []byte, fault string) {
-	text, ok := c.decode(value)
-	if !ok {
-		return nil, faultEscape
-	}
-	return text, ""
-}
-
 // csvRows cuts records of CSV (RFC 4180): a header that names the columns, then one event a record, with as many fields. Nothing is
 // trimmed: a space beside a comma is part of the field.
 type csvRows struct {
+	decoder
 	options []string // that name the first of the wanted; the key is made of the others
 	wanted  []string
 	places  []int
@@ -178,8 +170,6 @@ func (c *csvRows) header(record []byte) error {
 	}
 	return nil
 }
-
-func (c *csvRows) text(value []byte) (text []byte, fault string) { return value, "" }
 
 const (
 	maxColumnsShown = 50

@@ -2,6 +2,18 @@ package trace
 
 import "bytes"
 
+// decoder decodes what a server has written of a field, and refuses what no server writes.
+type decoder func(field []byte) (text []byte, ok bool)
+
+// text is that of a cutter.
+func (d decoder) text(value []byte) (text []byte, fault string) {
+	text, ok := d(value)
+	if !ok {
+		return nil, " holds an unknown escape"
+	}
+	return text, ""
+}
+
 // unescape decodes a quoted field as Apache and nginx write it: \" and \\, the C escapes \b \n \r \t \v \f, and \xHH for any
 // byte. It returns the field itself where nothing is escaped. Another escape gives false: neither server writes it,
 // and if it were kept as it is, then it would give the same bytes as its escaped form.

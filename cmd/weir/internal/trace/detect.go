@@ -111,7 +111,7 @@ func vote(l *lines, parsers []*parser, e *envelope) (best *format, used, seen in
 
 // detector returns a parser of a format with a key that its lines have.
 func detector(f *format) *parser {
-	p, err := newParser(f, &Options{Key: f.anyKey})
+	p, err := newParser(f, &Options{})
 	if err != nil {
 		panic(err) // a format does not have what it names itself
 	}

@@ -13,8 +13,6 @@ type format struct {
 	cutter func(o *Options) cutter
 	looks  *regexp.Regexp // of a line that was meant for this format, also where it cannot be used; nil: never detected
 
-	anyKey string // a key that lines have: "" is the default
-
 	time     string // the field of the time
 	timeForm timeForm
 	took     string // the field of how long the request took, which is subtracted from the time; "" for none
@@ -24,12 +22,15 @@ type format struct {
 	isRequest func(text []byte) bool
 
 	// The fields of an access log. Where one of several is wanted, the first that is not empty counts.
-	hosts     []string
-	hostForm  part
-	targets   []string
-	pathForm  part
-	agent     string
-	key, cost string // the fields of a format that has no such parts
+	hosts    []string
+	hostForm part
+	targets  []string
+	pathForm part
+	method   string // "": of the request line, where there is one
+	agent    string
+
+	key  string // what the key is by default; "" is the host, and one key for all in CSV
+	cost string // the field of the cost; "" is 1
 }
 
 // cutter cuts lines into fields. It is given all lines that are not blank, in order.
@@ -90,8 +91,8 @@ func text(template string, o layoutOptions) func(*Options) cutter {
 }
 
 // table returns the cutter of columns.
-func table(separator string, decode func([]byte) ([]byte, bool), fixed []string) func(*Options) cutter {
-	return func(*Options) cutter { return &columns{separator: separator, decode: decode, fixed: fixed} }
+func table(separator string, decode decoder, fixed []string) func(*Options) cutter {
+	return func(*Options) cutter { return &columns{separator: separator, decoder: decode, fixed: fixed} }
 }
 
 func jsonObject(*Options) cutter { return &object{} }
@@ -112,14 +113,14 @@ var formats = []format{
 	{
 		// The Combined Log Format of Apache and nginx. More fields may follow, since servers are often told to add some.
 		name: "combined", sorted: true, looks: like(` \[.*\] "`),
-		cutter: text(combinedTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
+		cutter: text(combinedTemplate, layoutOptions{backslash: true, more: true, decoder: unescape}),
 		time:   "time", timeForm: date,
 		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
 	{
 		// The Common Log Format. A combined line is a good line of it too; one that was cut off inside quotes is neither.
 		name: "clf", sorted: true, looks: like(` \[.*\] "`),
-		cutter: text(clfTemplate, layoutOptions{backslash: true, more: true, decode: unescape}),
+		cutter: text(clfTemplate, layoutOptions{backslash: true, more: true, decoder: unescape}),
 		time:   "time", timeForm: date,
 		hosts: []string{"host"}, targets: []string{"request"}, pathForm: requestPath,
 	},
@@ -128,7 +129,7 @@ var formats = []format{
 		// $request_uri is what the client asked for; $uri is decoded and rewritten by nginx.
 		name: "nginx-json", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"msec"`),
 		time: "msec", timeForm: quotedOr(seconds), took: "request_time", tookForm: quotedOr(seconds),
-		hosts: []string{"remote_addr"}, targets: []string{"request_uri", "uri"}, pathForm: cutQuery, agent: "http_user_agent",
+		hosts: []string{"remote_addr"}, targets: []string{"request_uri", "uri"}, pathForm: cutQuery, method: "request_method", agent: "http_user_agent",
 	},
 	{
 		// The JSON access log of Caddy 2. Its ts is when the request ended, in seconds or as a date, and duration is in seconds: so
@@ -137,13 +138,13 @@ var formats = []format{
 		only: "logger", isRequest: isCaddyAccess,
 		time: "ts", timeForm: quotedOr(stampOr(seconds)), took: "duration", tookForm: quotedOr(seconds),
 		hosts: []string{"request.client_ip", "request.remote_ip", "request.remote_addr"}, targets: []string{"request.uri"}, pathForm: cutQuery,
-		agent: "request.headers.User-Agent",
+		method: "request.method", agent: "request.headers.User-Agent",
 	},
 	{
 		// The access log of an AWS Application Load Balancer. request_creation_time is when the request was received; time, when the
 		// answer was sent, is not used. An entry without it, as they were before 2018, is refused. AWS adds fields from time to time.
 		name: "alb", sorted: true, looks: like(`^(?:https?|h2|grpcs|wss?) \d{4}-\d\d-\d\d`),
-		cutter: text(albTemplate, layoutOptions{backslash: true, loose: true, more: true, decode: unescape}),
+		cutter: text(albTemplate, layoutOptions{backslash: true, loose: true, more: true, decoder: unescape}),
 		time:   "request_creation_time", timeForm: stamp,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
 	},
@@ -153,13 +154,13 @@ var formats = []format{
 		// stays encoded: %2520 is %20.
 		name: "cloudfront", sorted: true, looks: like(`^#Fields:.*x-edge-location|^#Version:`), cutter: table("\t", percentDecode, nil),
 		time: "date time", timeForm: stamp,
-		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, method: "cs-method", agent: "cs(User-Agent)",
 	},
 	{
 		// The default format of Envoy. It escapes nothing, so that a quote inside a field makes a bad line: which fields it would shift
 		// is up to the client. The host is the last address of x-forwarded-for: the one from which this Envoy, or the proxy
 		// before it where Envoy does not append one, has received the request. A client can make up those before it.
-		name: "envoy", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(envoyTemplate, layoutOptions{decode: verbatim}),
+		name: "envoy", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(envoyTemplate, layoutOptions{decoder: verbatim}),
 		time: "start_time", timeForm: stamp,
 		hosts: []string{"x_forwarded_for"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath, agent: "user_agent",
 	},
@@ -169,11 +170,11 @@ var formats = []format{
 		name: "istio-json", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"downstream_remote_address"`),
 		only: "method", isRequest: func(method []byte) bool { return len(method) > 0 && string(method) != "-" },
 		time: "start_time", timeForm: quotedOr(stamp),
-		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"path"}, pathForm: cutQuery, agent: "user_agent",
+		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"path"}, pathForm: cutQuery, method: "method", agent: "user_agent",
 	},
 	{
 		// The text access log of Envoy as Istio has it.
-		name: "istio", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(istioTemplate, layoutOptions{decode: verbatim}),
+		name: "istio", sorted: true, looks: like(`^\[\d{4}-\d\d-\d\dT`), cutter: text(istioTemplate, layoutOptions{decoder: verbatim}),
 		time: "start_time", timeForm: stamp,
 		hosts: []string{"x_forwarded_for", "downstream_remote_address"}, hostForm: lastOf, targets: []string{"request"}, pathForm: requestPath,
 		agent: "user_agent",
@@ -181,7 +182,7 @@ var formats = []format{
 	{
 		// The access log of an AWS Classic Load Balancer. The time is when the request was received.
 		name: "elb", sorted: true, looks: like(`^\d{4}-\d\d-\d\dT\S+Z .*://`),
-		cutter: text(elbTemplate, layoutOptions{backslash: true, decode: unescape}),
+		cutter: text(elbTemplate, layoutOptions{backslash: true, decoder: unescape}),
 		time:   "timestamp", timeForm: stamp,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: urlPath, agent: "user_agent",
 	},
@@ -189,20 +190,20 @@ var formats = []format{
 		// The real-time log of AWS CloudFront with all of its fields. timestamp is when the answer was finished.
 		name: "cloudfront-realtime", sorted: true, looks: like(`^(?:[^\t]*\t){40}`), cutter: table("\t", percentDecode, realTimeFields),
 		time: "timestamp", timeForm: seconds, took: "time-taken", tookForm: seconds,
-		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs-user-agent",
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, method: "cs-method", agent: "cs-user-agent",
 	},
 	{
 		// The W3C Extended Log Format of IIS, with its #Fields line. date and time are when the request was done, in UTC and in whole
 		// seconds. IIS writes + for a space in a user agent, and nothing else is encoded.
 		name: "w3c", sorted: true, looks: like(`^#Fields:|^#Software:`), cutter: table(" ", verbatim, nil),
 		time: "date time", timeForm: stamp,
-		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, agent: "cs(User-Agent)",
+		hosts: []string{"c-ip"}, targets: []string{"cs-uri-stem"}, method: "cs-method", agent: "cs(User-Agent)",
 	},
 	{
 		// The HTTP log of HAProxy (option httplog), mostly in syslog. The time is when the request was accepted, in the zone of the
 		// server, which no line tells: it is taken for UTC.
 		name: "haproxy", sorted: true, looks: like(` \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3}\] `),
-		cutter: text(haproxyTemplate, layoutOptions{more: true, decode: hashDecode}),
+		cutter: text(haproxyTemplate, layoutOptions{more: true, decoder: hashDecode}),
 		time:   "accept_date", timeForm: localDate,
 		hosts: []string{"client"}, hostForm: cutPort, targets: []string{"request"}, pathForm: requestPath,
 	},
@@ -210,7 +211,7 @@ var formats = []format{
 		// The JSON access log of Traefik. In the Common Log Format its log is a combined one.
 		name: "traefik", sorted: true, cutter: jsonObject, looks: like(`^\s*\{.*"(?:StartUTC|ClientHost)"`),
 		time: "StartUTC", timeForm: quotedOr(stamp),
-		hosts: []string{"ClientHost"}, targets: []string{"RequestPath"}, pathForm: cutQuery, agent: "request_User-Agent",
+		hosts: []string{"ClientHost"}, targets: []string{"RequestPath"}, pathForm: cutQuery, method: "RequestMethod", agent: "request_User-Agent",
 	},
 	{
 		name: csvName, sorted: true, cutter: newCSV,
@@ -218,7 +219,7 @@ var formats = []format{
 }
 
 func newCSV(o *Options) cutter {
-	rows := &csvRows{options: []string{"time column"}, values: []byte{}}
+	rows := &csvRows{decoder: verbatim, options: []string{"time column"}, values: []byte{}}
 	if o.CostColumn != "" {
 		rows.options = append(rows.options, "cost column")
 	}

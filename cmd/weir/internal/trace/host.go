@@ -6,33 +6,10 @@ import (
 	"unicode"
 )
 
-// maxHosts is how many spellings of hosts a parser remembers.
-const maxHosts = 1 << 16
-
-// hosts remembers the keys of hosts by how they are written, since a log has few of them and many lines.
-type hosts map[string]hostKey
-
-type hostKey struct {
-	key   []byte
-	fault string
-}
-
-// key returns the key of a client, one however a server or a proxy wrote it: an address in its usual form without brackets, port or
+// hostOf returns the key of a client, one however a server or a proxy wrote it: an address in its usual form without brackets, port or
 // the IPv6 form of an IPv4 address, or a name in lower case without its port. "-" and "unix:", which servers write where there
 // is no address, are keys too. Anything else shows that this is not the field of the client, such as a list, a word with a
 // colon or control bytes.
-func (h hosts) key(text []byte) (key []byte, fault string) {
-	known, found := h[string(text)] // does not allocate
-	if !found {
-		known.key, known.fault = hostOf(string(text))
-		if len(h) == maxHosts {
-			clear(h)
-		}
-		h[string(text)] = known
-	}
-	return known.key, known.fault
-}
-
 func hostOf(text string) (key []byte, fault string) {
 	if text == "unix:" {
 		return []byte(text), ""

@@ -12,7 +12,7 @@ import (
 // that the server logs as "-" is the key "-".
 const (
 	// KeyHost is the client's address or name: the first field of Common and Combined, the address that the other formats name for
-	// the client. One client is one key however it is written, see hosts.
+	// the client. One client is one key however it is written, see hostOf.
 	KeyHost = "host"
 
 	// KeyPath is the request target without the query string: what stands between the method and the protocol, up to the first
@@ -79,7 +79,7 @@ func (p *parser) part(k keyPart) (text []byte, reason string) {
 	if !k.host {
 		return text, ""
 	}
-	if text, fault = p.hosts.key(text); fault != "" {
+	if text, fault = hostOf(string(text)); fault != "" {
 		return nil, p.labels[place] + fault
 	}
 	return text, ""

@@ -33,10 +33,10 @@ type layout struct {
 
 // layoutOptions say how a server writes its fields.
 type layoutOptions struct {
-	backslash bool // a backslash in quotes hides the next byte, and decode has the escapes
+	backslash bool // a backslash in quotes hides the next byte, and the decoder has the escapes
 	loose     bool // a word may stand in quotes
 	more      bool // more fields may follow: words, or quoted and closed
-	decode    func(field []byte) (text []byte, ok bool)
+	decoder        // of a field
 }
 
 // fieldKind says where a field ends.
@@ -149,6 +149,14 @@ func newLayout(template string, o layoutOptions) *layout {
 
 func (l *layout) has(name string) bool { return slices.Contains(l.names(), name) }
 
+// first returns the first of some names that is one of a field, or "".
+func (l *layout) first(names []string) string {
+	if i := slices.IndexFunc(names, l.has); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
 // names returns the fields in order.
 func (l *layout) names() (names []string) {
 	for _, f := range l.fields {
@@ -256,14 +264,6 @@ func (l *layout) userEnd(user int, b []byte) int {
 			return i
 		}
 	}
-}
-
-func (l *layout) text(value []byte) (text []byte, fault string) {
-	text, ok := l.decode(value)
-	if !ok {
-		return nil, faultEscape
-	}
-	return text, ""
 }
 
 // checkMore returns what is wrong with fields that follow, each after a space: closed quotes, or words without quotes. An empty word

@@ -25,7 +25,8 @@ var (
 		name string
 		form part
 	}{{"request", requestPath}, {"request_uri", cutQuery}, {"uri", cutQuery}, {"cs_uri_stem", cutQuery}}
-	agentFields = []string{"http_user_agent", "User-Agent", "User-agent", "user_agent", "cs_user_agent"}
+	methodFields = []string{"request_method", "method", "cs_method"}
+	agentFields  = []string{"http_user_agent", "User-Agent", "User-agent", "user_agent", "cs_user_agent"}
 )
 
 // apacheFields are the directives of Apache's mod_log_config that have a name here, which is that of nginx or of combined.
@@ -50,10 +51,10 @@ func logFormat(o *Options) (*format, error) {
 		template = strings.Trim(nginxPieces.ReplaceAllString(template, ""), "'")
 	}
 	var err error
-	written, isEnvoy := layoutOptions{backslash: true, decode: unescape}, envoyOperator.MatchString(template)
+	written, isEnvoy := layoutOptions{backslash: true, decoder: unescape}, envoyOperator.MatchString(template)
 	switch {
 	case isEnvoy:
-		written = layoutOptions{decode: verbatim}
+		written = layoutOptions{decoder: verbatim}
 		template, err = fromEnvoy(template)
 	case !strings.Contains(template, "$"):
 		template, err = fromApache(template)
@@ -90,13 +91,9 @@ func logFormat(o *Options) (*format, error) {
 			f.targets, f.pathForm = []string{t.name}, t.form
 		}
 	}
-	for _, name := range agentFields {
-		if f.agent == "" && l.has(name) {
-			f.agent = name
-		}
-	}
+	f.method, f.agent = l.first(methodFields), l.first(agentFields)
 	if len(f.hosts) == 0 {
-		f.anyKey = l.fields[0].name
+		f.key = l.fields[0].name
 	}
 	if len(f.hosts) == 0 && (o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath) {
 		return nil, optionError("key", "the log format has no $remote_addr, %%h, %%a or %%REQ(X-FORWARDED-FOR)%%: must name a field: %s", strings.Join(l.names(), ", "))

@@ -40,10 +40,9 @@ type parser struct {
 	durationForm     timeForm
 	members          []member // of reservations, in JSON
 	lineMembers      []string // of the first line that lacks one of them
-	hosts            hosts
-	text             []byte // scratch for a key of two parts
-	record           bool   // the key is made of Options.Fields
-	joined           []byte // scratch for that key
+	text             []byte   // scratch for a key of two parts
+	record           bool     // the key is made of Options.Fields
+	joined           []byte   // scratch for that key
 }
 
 // keyPart is a part of a key: the first of some fields that is not empty.
@@ -58,7 +57,7 @@ type part func(text []byte) (key []byte, reason string)
 
 // newParser returns the parser of a format, whose key is a part of an access log line or a field.
 func newParser(f *format, o *Options) (*parser, error) {
-	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, only: -1, cost: -1, settle: -1, duration: -1, hosts: hosts{}}
+	p := &parser{format: f, cutter: f.cutter(o), timeForm: f.timeForm, took: -1, only: -1, cost: -1, settle: -1, duration: -1}
 	timeField, costField := f.time, f.cost
 	if f.name == csvName {
 		timeField, costField, p.timeForm = o.TimeColumn, o.CostColumn, timeUnits[o.TimeUnit]
@@ -112,29 +111,40 @@ func (p *parser) wantPart(form part, fields ...string) {
 	p.keys = append(p.keys, k)
 }
 
+// wantKey adds the parts of the key that Options.Key names.
 func (p *parser) wantKey(o *Options) {
+	name := cmp.Or(o.Key, p.format.key)
+	if name == "" && p.format.hosts != nil {
+		name = KeyHost
+	}
+	switch {
+	case name == KeyHostPath && p.format.hosts != nil:
+		p.wantNamed(KeyHost)
+		p.wantNamed(KeyPath)
+	case name != "":
+		p.wantNamed(name)
+	}
+}
+
+// wantNamed adds a part of a key by its name: a part of an access log line, or a field. The cutter refuses what no line has.
+func (p *parser) wantNamed(name string) {
 	f := p.format
 	switch {
-	case f.hosts == nil: // the event has a key of its own
-		if name := cmp.Or(o.Key, f.key); name != "" {
-			p.wantPart(nil, name)
-		}
-		return
-	case o.Key == "" || o.Key == KeyHost || o.Key == KeyHostPath:
+	case f.hosts == nil: // the event has fields of its own
+		p.wantPart(nil, name)
+	case name == KeyHost:
 		p.wantPart(f.hostForm, f.hosts...)
-		p.keys[0].host = true
-	}
-	switch o.Key {
-	case "", KeyHost:
-	case KeyPath, KeyHostPath:
-		if f.targets == nil {
-			p.wantPart(nil, KeyPath) // which no line has, and the cutter says so
-		}
+		p.keys[len(p.keys)-1].host = true
+	case name == KeyPath && f.targets != nil:
 		p.wantPart(f.pathForm, f.targets...)
-	case KeyUserAgent:
-		p.wantPart(nil, cmp.Or(f.agent, KeyUserAgent))
+	case name == KeyMethod && f.method == "" && f.hasRequest():
+		p.wantPart(requestMethod, "request")
+	case name == KeyMethod:
+		p.wantPart(nil, cmp.Or(f.method, name))
+	case name == KeyUserAgent:
+		p.wantPart(nil, cmp.Or(f.agent, name))
 	default:
-		p.wantPart(nil, o.Key)
+		p.wantPart(nil, name)
 	}
 }
 

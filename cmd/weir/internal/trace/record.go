@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,40 +10,16 @@ import (
 // KeyMethod is the method of an access log line, for Options.Fields.
 const KeyMethod = "method"
 
-// methodFields are the fields of the method in formats whose request line is not one field.
-var methodFields = map[string]string{
-	"nginx-json": "request_method", "caddy": "request.method", "traefik": "RequestMethod",
-	"cloudfront": "cs-method", "cloudfront-realtime": "cs-method", "w3c": "cs-method",
-}
-
 // wantFields makes the key of a line from several fields; see Options.Fields.
 func (p *parser) wantFields(o *Options) error {
 	if len(o.Fields) > maxFields/2 {
 		return optionError("fields", "%d of them: must be at most %d", len(o.Fields), maxFields/2)
 	}
-	f := p.format
 	for _, name := range o.Fields {
-		isPart := name == KeyHost || name == KeyPath || name == KeyMethod || name == KeyUserAgent
-		switch {
-		case isPart && f.hosts == nil && f.name != csvName:
-			p.wantPart(nil, name) // a member, which may be absent
-		case isPart && f.hosts == nil:
+		if p.format.lacks(name) {
 			p.keys = append(p.keys, keyPart{})
-		case name == KeyHost:
-			p.wantPart(f.hostForm, f.hosts...)
-			p.keys[len(p.keys)-1].host = true
-		case name == KeyPath:
-			p.wantPart(f.pathForm, f.targets...)
-		case name == KeyMethod && slices.Contains(f.targets, "request"):
-			p.wantPart(requestMethod, "request")
-		case name == KeyMethod:
-			p.wantPart(nil, cmp.Or(methodFields[f.name], KeyMethod))
-		case name == KeyUserAgent && f.agent == "":
-			p.keys = append(p.keys, keyPart{})
-		case name == KeyUserAgent:
-			p.wantPart(nil, f.agent)
-		default:
-			p.wantPart(nil, name)
+		} else {
+			p.wantNamed(name)
 		}
 		if len(p.names) > maxFields {
 			return optionError("fields", "a line has at most %d of them that are wanted", maxFields)
@@ -53,6 +28,24 @@ func (p *parser) wantFields(o *Options) error {
 	p.record = true
 	return nil
 }
+
+// lacks reports whether a name is that of a part which lines of the format never have. A member may be in some lines of JSON.
+func (f *format) lacks(name string) bool {
+	switch name {
+	case KeyHost:
+		return f.name == csvName
+	case KeyPath:
+		return f.name == csvName || f.hosts != nil && f.targets == nil
+	case KeyMethod:
+		return f.name == csvName || f.hosts != nil && f.method == "" && !f.hasRequest()
+	case KeyUserAgent:
+		return f.name == csvName || f.hosts != nil && f.agent == ""
+	}
+	return false
+}
+
+// hasRequest reports whether the path is a part of a request line, and so is the method.
+func (f *format) hasRequest() bool { return slices.Contains(f.targets, "request") }
 
 // requestMethod returns the method of "METHOD target PROTOCOL".
 func requestMethod(request []byte) (method []byte, reason string) {

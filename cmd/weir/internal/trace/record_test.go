@@ -2,7 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -23,26 +22,26 @@ func TestFieldsAreTakenFromALine(t *testing.T) {
 		{"nginx", `{"msec":"1700000000.5","remote_addr":"::1","request_time":"0.1","request_method":"GET","request_uri":"/x?y"}` + "\n",
 			[]string{"host", "method", "path", "remote_addr"}, `["::1" "GET" "/x" "::1"]`},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r, err := Open(strings.NewReader(c.text), &Options{Fields: c.fields})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			event, err := r.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := fmt.Sprintf("%q", SplitFields(event.Key)); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
-			}
-			if _, err := r.Next(); err != io.EOF {
-				t.Error(err)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { checkFields(t, c.text, "", c.fields, c.want) })
 	}
+	// A log format may have no path and no method, or a method of its own.
+	checkFields(t, "1700000000.5 ::1 x\n", "$msec $remote_addr $http_user_agent", []string{"host", "method", "path", "user-agent"}, `["::1" "" "" "x"]`)
+	checkFields(t, "1700000000.5 ::1 PUT /x?y\n", "$msec $remote_addr $request_method $request_uri", []string{"host", "method", "path", "user-agent"}, `["::1" "PUT" "/x" ""]`)
 	if _, err := Open(strings.NewReader("{}\n"), &Options{Fields: slices.Repeat([]string{"x"}, 17)}); err == nil {
 		t.Error("17 fields are taken")
+	}
+}
+
+// checkFields fails where a trace has other events than one with some fields.
+func checkFields(t *testing.T, text, logFormat string, fields []string, want string) {
+	t.Helper()
+	events, r := readAll(t, text, &Options{LogFormat: logFormat, Fields: fields})
+	if len(events) != 1 {
+		_, bad := r.Bad()
+		t.Fatalf("%d events, %v", len(events), bad)
+	}
+	if got := fmt.Sprintf("%q", SplitFields(events[0].Key)); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
