@@ -94,7 +94,6 @@ valkey-cluster://…, valkeys-cluster://…: the same with Valkey's own client.`
 type input struct {
 	files    *inputs
 	reader   *trace.Reader
-	events   *trace.Ahead
 	key      string
 	endpoint *endpoint
 }
@@ -136,7 +135,7 @@ func (f *readFlags) read(ctx context.Context, s *streams, outputs []outputFlag, 
 		files.stop()
 		return nil, err
 	}
-	return &input{files: files, reader: reader, events: trace.NewAhead(reader), key: f.Key}, nil
+	return &input{files: files, reader: reader, key: f.Key}, nil
 }
 
 // flagError returns a trace.OptionError as a usageError that names the flag in place of the option. It returns other
@@ -152,7 +151,7 @@ func flagError(err error) error {
 // Close ends the reading and removes what it left on the disk.
 func (in *input) Close() error {
 	in.files.stop()
-	return in.events.Close()
+	return in.reader.Close()
 }
 
 // each calls do for every event of the trace, at the time of the event, and shows on a
@@ -163,7 +162,7 @@ func (in *input) each(ctx context.Context, errs io.Writer, clock *traceClock, do
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		event, err := in.events.Next()
+		event, err := in.reader.Next()
 		if err == io.EOF {
 			return nil
 		}

@@ -71,14 +71,13 @@ func spilledReplay(t *testing.T, events int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ahead := trace.NewAhead(reader)
-	defer ahead.Close()
+	defer reader.Close()
 	out := &gauge{}
 	decisions, err := create("-", &streams{out: out})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := deciders.decide(context.Background(), io.Discard, &input{reader: reader, events: ahead}, clock, decisions); err != nil {
+	if err := deciders.decide(context.Background(), io.Discard, &input{reader: reader}, clock, decisions); err != nil {
 		t.Fatal(err)
 	}
 	if err := decisions.Close(); err != nil {

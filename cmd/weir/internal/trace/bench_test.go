@@ -74,37 +74,24 @@ func BenchmarkJSONL(b *testing.B) {
 		})
 	}
 	for _, o := range []struct {
-		name  string
-		opts  Options
-		ahead bool
-		work  int // rounds of spin an event
+		name string
+		opts Options
 	}{
-		{"reader", Options{Format: "jsonl"}, false, 0},
-		{"reader/sorted", Options{Format: "jsonl", Sort: true}, false, 0},
-		{"reader/spilled", Options{Format: "jsonl", Sort: true, RunEvents: benchLines / 8}, false, 0},
-		{"ahead", Options{Format: "jsonl"}, true, 0},
-		{"working/reader", Options{Format: "jsonl"}, false, 100},
-		{"working/ahead", Options{Format: "jsonl"}, true, 100},
+		{"reader", Options{Format: "jsonl"}},
+		{"reader/sorted", Options{Format: "jsonl", Sort: true}},
+		{"reader/spilled", Options{Format: "jsonl", Sort: true, RunEvents: benchLines / 8}},
 	} {
 		b.Run(o.name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if n := drain(b, data, &o.opts, o.ahead, o.work); n != benchLines {
+				if n := drain(b, data, &o.opts); n != benchLines {
 					b.Fatal(n, "events")
 				}
 			}
 			perLine(b)
 		})
 	}
-	b.Run("working/alone", func(b *testing.B) {
-		for b.Loop() {
-			for range benchLines {
-				spin(100)
-			}
-		}
-		perLine(b)
-	})
 }
 
 func BenchmarkCombined(b *testing.B) {
@@ -118,7 +105,7 @@ func BenchmarkCombined(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(log.Len()))
 			for b.Loop() {
-				if n := drain(b, log.Bytes(), &Options{Format: "combined", Key: k}, false, 0); n != benchLines {
+				if n := drain(b, log.Bytes(), &Options{Format: "combined", Key: k}); n != benchLines {
 					b.Fatal(n, "events")
 				}
 			}
@@ -135,7 +122,7 @@ func BenchmarkFormats(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if n := drain(b, data, &opts, false, 0); n != want {
+				if n := drain(b, data, &opts); n != want {
 					b.Fatal(n, "events")
 				}
 			}
@@ -154,31 +141,17 @@ func BenchmarkFormats(b *testing.B) {
 	run("bad/json", "", `{"at_us":1,"key":"a","cost":-1}`, Options{Format: "jsonl"}, 0)
 }
 
-func drain(tb testing.TB, data []byte, opts *Options, ahead bool, work int) (n int) {
+func drain(tb testing.TB, data []byte, opts *Options) (n int) {
 	r, err := Open(bytes.NewReader(data), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	next := r.Next
-	if ahead {
-		next = NewAhead(r).Next
-	}
 	for {
-		if _, err := next(); err == io.EOF {
+		if _, err := r.Next(); err == io.EOF {
 			return n
 		} else if err != nil {
 			tb.Fatal(err)
 		}
-		spin(work)
 		n++
-	}
-}
-
-var spun uint64
-
-// spin stands for what a caller does with an event.
-func spin(rounds int) {
-	for range rounds {
-		spun = spun*6364136223846793005 + 1442695040888963407
 	}
 }

@@ -17,7 +17,7 @@ func readAll(t *testing.T, text string, opts *Options) ([]Event, *Reader) {
 	return drainReader(t, r), r
 }
 
-func drainReader(t *testing.T, r interface{ Next() (Event, error) }) (events []Event) {
+func drainReader(t *testing.T, r *Reader) (events []Event) {
 	t.Helper()
 	for {
 		e, err := r.Next()

@@ -186,15 +186,26 @@ func TestBytesReadMayBeCalledWhileAnotherGoroutineReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewAhead(r)
-	var last int64
-	for err == nil {
-		_, err = a.Next()
-		if n := r.BytesRead(); n < last || n > int64(len(text)) {
-			t.Fatalf("%d bytes, after %d", n, last)
-		} else {
-			last = n
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := r.Next(); err != nil {
+				ended <- err
+				return
+			}
 		}
+	}()
+	var last int64
+	for err = nil; err == nil; {
+		select {
+		case err = <-ended:
+		default:
+		}
+		n := r.BytesRead()
+		if n < last || n > int64(len(text)) {
+			t.Fatalf("%d bytes, after %d", n, last)
+		}
+		last = n
 	}
 	if err != io.EOF || last != int64(len(text)) {
 		t.Errorf("%d bytes, then %v", last, err)

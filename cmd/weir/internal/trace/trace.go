@@ -114,8 +114,8 @@ var errClosed = errors.New("trace: the reader is closed")
 
 // Next returns the next event, and io.EOF after the last. Any other error means that the input could not be read on, or
 // that the temporary file of the sort failed; it stays. Where the trace is sorted, the first call reads all of the
-// input. Next allocates for a key that it sees for the first time, for a key with escapes in it, and for a record of
-// CSV.
+// input. Next allocates for a key that it sees for the first time, for a key with escapes in it, for the client of an
+// access log, and for a record of CSV.
 func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
@@ -277,7 +277,7 @@ func (r *Reader) Format() string { return r.format.name }
 
 // BytesRead returns how much of the input was read: of a compressed one, before it is unpacked. Measured against the size of a file
 // it shows how far the reading is; events may be behind it by a buffer, and sorted events wait for all of it. It may be
-// called from any goroutine at any time, also where the reader belongs to an [Ahead].
+// called from any goroutine at any time.
 func (r *Reader) BytesRead() int64 { return r.raw.bytes.Load() }
 
 // Envelope returns the name of what stands around each line, or "".
