@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -249,30 +249,43 @@ func TestSimExplorationFindsAServerThatDiffers(t *testing.T) {
 
 // The first difference may be that one run has ended before the other.
 func TestSimExplainsARunThatEndsEarly(t *testing.T) {
-	var all eventLog
-	source := smallSource(t)
-	w := &simWorld{}
-	if _, err := w.runIn(context.Background(), source, nil, all.add); err != nil {
-		t.Fatal(err)
-	}
-	ended := comparer{want: &all}
-	stop := errors.New("stop")
-	_, err := w.runIn(context.Background(), source, nil, func(e *simresult.Event) error {
-		if e.Number > 100 {
-			return stop
+	event := func(n int64, kind string) simresult.Event { return simresult.Event{Number: n, Kind: kind} }
+	for _, c := range []struct {
+		memory, server []simresult.Event
+		want           string // of each run: the event, and what it is in memory and on the server
+	}{
+		{[]simresult.Event{event(1, "a"), event(2, "b")}, []simresult.Event{event(1, "a"), event(2, "b")}, "0 - -"},
+		{[]simresult.Event{event(1, "a"), event(2, "b")}, []simresult.Event{event(1, "a")}, "2 b none"},
+		{[]simresult.Event{event(1, "a")}, []simresult.Event{event(1, "a"), event(2, "b"), event(3, "c")}, "2 none b"},
+		{[]simresult.Event{event(1, "a"), event(2, "b"), event(1, "c"), event(2, "d")}, []simresult.Event{event(1, "x"), event(1, "c"), event(2, "y"), event(3, "z")}, "1 a x; 2 d y"},
+		{[]simresult.Event{event(1, "a"), event(1, "b"), event(2, "c")}, []simresult.Event{event(1, "a"), event(2, "x"), event(1, "b"), event(2, "c")}, "2 none x; 0 - -"},
+	} {
+		left := c.memory
+		both := newLockstep(func() (e simresult.Event, more bool) {
+			if len(left) > 0 {
+				e, left, more = left[0], left[1:], true
+			}
+			return e, more
+		})
+		for i := range c.server {
+			both.add(&c.server[i])
 		}
-		ended.add(e)
-		return nil
-	})
-	if !errors.Is(err, stop) {
-		t.Fatal(err)
-	}
-	var d report.Difference
-	if err := w.explain(context.Background(), source, 0, &ended, &d); err != nil {
-		t.Fatal(err)
-	}
-	if d.Event != 101 || d.ServerEvent != noEvent || !strings.HasPrefix(strings.TrimSpace(d.MemoryEvent), "101 ") {
-		t.Errorf("%+v", d)
+		both.finish()
+		var got []string
+		for _, d := range both.runs {
+			short := func(event string) string {
+				for _, word := range strings.Fields(event) {
+					if len(word) == 1 && word >= "a" {
+						return word
+					}
+				}
+				return map[bool]string{true: "none", false: "-"}[event == noEvent]
+			}
+			got = append(got, fmt.Sprintf("%d %s %s", d.Event, short(d.MemoryEvent), short(d.ServerEvent)))
+		}
+		if text := strings.Join(got, "; "); text != c.want || len(left) > 0 {
+			t.Errorf("%v and %v: %s, want %s", c.memory, c.server, text, c.want)
+		}
 	}
 }
 

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"hash/maphash"
+	"iter"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
 	"github.com/weirgo/weir/sim"
@@ -62,28 +61,35 @@ func (w *simWorld) run(ctx context.Context, source *simSource, trace *output) (*
 		r.Results, err = w.runIn(ctx, source, nil, traceTo(trace))
 		return r, err
 	}
-	var memory eventLog
-	want, err := w.runIn(ctx, source, nil, memory.add)
-	if err != nil {
-		return nil, err
-	}
-	met := comparer{want: &memory}
+	var want []*simresult.Result
+	var failed error
+	next, stop := iter.Pull(func(yield func(simresult.Event) bool) {
+		want, failed = w.runIn(ctx, source, nil, func(e *simresult.Event) error {
+			if !yield(*e) {
+				return context.Canceled
+			}
+			return nil
+		})
+	})
+	defer stop()
+	both := newLockstep(next)
 	write := traceTo(trace)
+	var err error
 	if r.Results, err = w.runIn(ctx, source, w.server, func(e *simresult.Event) error {
-		met.add(e)
+		both.add(e)
 		return write(e)
 	}); err != nil {
 		return nil, err
 	}
+	if both.finish(); failed != nil {
+		return nil, failed
+	}
 	for i, one := range r.Results {
-		if one.Digest == want[i].Digest {
-			continue
+		if one.Digest != want[i].Digest {
+			d := both.runs[i]
+			d.Limit, d.Memory, d.Server, d.Columns = one.Limit, want[i].Digest, one.Digest, simresult.EventColumns
+			r.Differs = append(r.Differs, d)
 		}
-		d := report.Difference{Limit: one.Limit, Memory: want[i].Digest, Server: one.Digest}
-		if err := w.explain(ctx, source, i, &met, &d); err != nil {
-			return nil, err
-		}
-		r.Differs = append(r.Differs, d)
 	}
 	return r, nil
 }
@@ -128,78 +134,57 @@ func traceTo(out *output) func(*simresult.Event) error {
 	}
 }
 
-// eventLog remembers the events of runs, eight bytes for each.
-type eventLog struct {
-	runs [][]uint64
-}
-
-// eventSeed is for hashes of events: two events are one where they are equal.
-var eventSeed = maphash.MakeSeed()
-
-func (l *eventLog) add(e *simresult.Event) error {
-	if e.Number == 1 {
-		l.runs = append(l.runs, nil)
-	}
-	last := len(l.runs) - 1
-	l.runs[last] = append(l.runs[last], maphash.Comparable(eventSeed, *e))
-	return nil
-}
-
-// comparer finds the first event of each run that is not the one remembered.
-type comparer struct {
-	want   *eventLog
-	counts []int64
-	first  []string // "" where there is none
-}
-
-func (c *comparer) add(e *simresult.Event) {
-	if e.Number == 1 {
-		c.counts, c.first = append(c.counts, 0), append(c.first, "")
-	}
-	run := len(c.counts) - 1
-	if c.first[run] != "" {
-		return
-	}
-	c.counts[run]++
-	if run < len(c.want.runs) {
-		if events := c.want.runs[run]; e.Number <= int64(len(events)) && events[e.Number-1] == maphash.Comparable(eventSeed, *e) {
-			return
-		}
-	}
-	c.first[run] = e.String()
+// lockstep finds the first event of each run on a server that is another one in memory, where the
+// same scenario runs beside it.
+type lockstep struct {
+	next   func() (simresult.Event, bool)
+	memory simresult.Event // that is to be compared; its Number is 0 behind the last
+	runs   []report.Difference
 }
 
 // noEvent stands for an event that there is none of, since the run has ended.
 const noEvent = "(no event)"
 
-// errEnough ends a run at the event that was looked for.
-var errEnough = errors.New("enough")
+func newLockstep(next func() (simresult.Event, bool)) *lockstep {
+	l := &lockstep{next: next}
+	l.advance()
+	return l
+}
 
-// explain finds the first event of a run that differs, by running it in memory again.
-func (w *simWorld) explain(ctx context.Context, source *simSource, run int, met *comparer, d *report.Difference) error {
-	d.Event, d.Columns, d.ServerEvent, d.MemoryEvent = 1, simresult.EventColumns, noEvent, noEvent
-	if run < len(met.counts) {
-		d.Event = met.counts[run]
-		if d.ServerEvent = met.first[run]; d.ServerEvent == "" {
-			d.ServerEvent = noEvent
-			d.Event++
+func (l *lockstep) advance() { l.memory, _ = l.next() }
+
+// add compares the next event of the server.
+func (l *lockstep) add(e *simresult.Event) {
+	if e.Number == 1 {
+		l.endRun()
+		l.runs = append(l.runs, report.Difference{})
+	}
+	d := &l.runs[len(l.runs)-1]
+	switch ended := l.memory.Number != e.Number; {
+	case d.Event > 0: // known
+	case ended:
+		*d = report.Difference{Event: e.Number, MemoryEvent: noEvent, ServerEvent: e.String()}
+	default:
+		if l.memory != *e {
+			*d = report.Difference{Event: e.Number, MemoryEvent: l.memory.String(), ServerEvent: e.String()}
+		}
+		l.advance()
+	}
+}
+
+// endRun passes over what is left of a run in memory.
+func (l *lockstep) endRun() {
+	for ; l.memory.Number > 1; l.advance() {
+		if d := &l.runs[len(l.runs)-1]; d.Event == 0 {
+			*d = report.Difference{Event: l.memory.Number, MemoryEvent: l.memory.String(), ServerEvent: noEvent}
 		}
 	}
-	now := -1
-	_, err := w.runIn(ctx, source, nil, func(e *simresult.Event) error {
-		if e.Number == 1 {
-			now++
-		}
-		if now < run || e.Number < d.Event {
-			return nil
-		}
-		if now == run && e.Number == d.Event {
-			d.MemoryEvent = e.String()
-		}
-		return errEnough
-	})
-	if errors.Is(err, errEnough) {
-		return nil
+}
+
+// finish ends the last run in memory, and with it all of them.
+func (l *lockstep) finish() {
+	l.endRun()
+	for l.memory.Number > 0 {
+		l.advance()
 	}
-	return err
 }
