@@ -180,21 +180,13 @@ func (in *input) each(ctx context.Context, errs io.Writer, clock *traceClock, do
 func (f *traceFlags) source(in *input) report.Source {
 	counts := in.reader.Counts()
 	r := report.Source{
-		Trace: in.files.shown(), Format: in.reader.Format(), Store: in.endpoint.shown,
+		Trace: in.files.shown(), Format: in.reader.Format(), Store: in.endpoint.shown, Key: in.keyName(),
 		Lines: counts.Lines, Empty: counts.Skipped, Headers: counts.Headers,
 		OutOfOrder: counts.OutOfOrder, Sorted: in.reader.Sorted(),
 		BadLines: []report.BadLine{},
 	}
 	if around := in.reader.Envelope(); around != "" {
 		r.Format += " in " + around
-	}
-	switch {
-	case in.key != "":
-		r.Key = in.key
-	case in.reader.Format() == "csv", in.reader.Format() == "jsonl":
-		r.Key = "key"
-	default:
-		r.Key = trace.KeyHost
 	}
 	var first []trace.BadLine
 	r.Bad, first = in.reader.Bad()
@@ -207,6 +199,14 @@ func (f *traceFlags) source(in *input) report.Source {
 	}
 	r.Misfit = strings.Join(warnings, "; ")
 	return r
+}
+
+// keyName is what the key of an event is, for a report.
+func (in *input) keyName() string {
+	if format := in.reader.Format(); in.key == "" && format != "csv" && format != "jsonl" {
+		return trace.KeyHost
+	}
+	return cmp.Or(in.key, "key")
 }
 
 // usable returns an error where no line of the trace can be used, which says what may read it.

@@ -85,15 +85,23 @@ func (n secretNames) hide(p *policy.Policy, secret func(attribute string) bool) 
 	for _, r := range p.Rules {
 		hide(r.Match.Attributes)
 	}
+	for _, where := range exceptions(p) {
+		hide(where)
+	}
+}
+
+// exceptions are what the subjects, the overrides and the lists of a policy match.
+func exceptions(p *policy.Policy) (all []policy.Conditions) {
 	for _, x := range p.Subjects {
-		hide(x.Match)
+		all = append(all, x.Match)
 	}
 	for _, x := range p.Overrides {
-		hide(x.Match)
+		all = append(all, x.Match)
 	}
 	for _, x := range slices.Concat(p.Lists.Deny, p.Lists.Allow) {
-		hide(x.Match)
+		all = append(all, x.Match)
 	}
+	return all
 }
 
 // moved reports whether what both lists have stands in another order.
@@ -117,7 +125,7 @@ func flatten(p *policy.Policy) (all map[string]string, orders map[string][]strin
 	for _, r := range p.Rules {
 		rules[r.ID] = r
 	}
-	exceptions := func(name string, match policy.Conditions, more ...string) string {
+	path := func(name string, match policy.Conditions, more ...string) string {
 		where, _ := json.Marshal(match) // of texts: cannot fail
 		return name + "[" + strings.Join(append([]string{string(where)}, more...), " ") + "]"
 	}
@@ -133,17 +141,17 @@ func flatten(p *policy.Policy) (all map[string]string, orders map[string][]strin
 	orders = map[string][]string{}
 	named["rules"] = rules
 	for _, x := range p.Subjects {
-		orders["subjects"] = append(orders["subjects"], add(exceptions("subjects", x.Match), map[string]any{"tier": x.Tier, "limits": x.Limits}))
+		orders["subjects"] = append(orders["subjects"], add(path("subjects", x.Match), map[string]any{"tier": x.Tier, "limits": x.Limits}))
 	}
 	for _, x := range p.Overrides {
-		key := exceptions("overrides", x.Match, x.Rule, x.Name)
+		key := path("overrides", x.Match, x.Rule, x.Name)
 		orders["overrides"] = append(orders["overrides"], add(key, map[string]any{"limit": x.Limit, "until": x.Until, "reason": x.Reason}))
 	}
 	for _, x := range p.Lists.Deny {
-		add(exceptions("lists.deny", x.Match), map[string]any{"until": x.Until, "reason": x.Reason, "listed": true})
+		add(path("lists.deny", x.Match), map[string]any{"until": x.Until, "reason": x.Reason, "listed": true})
 	}
 	for _, x := range p.Lists.Allow {
-		add(exceptions("lists.allow", x.Match), map[string]any{"until": x.Until, "reason": x.Reason, "listed": true})
+		add(path("lists.allow", x.Match), map[string]any{"until": x.Until, "reason": x.Reason, "listed": true})
 	}
 	text, err := json.Marshal(named)
 	if err != nil {

@@ -343,14 +343,8 @@ func usedAttributes(p *policy.Policy) map[string]bool {
 			}
 		}
 	}
-	for _, s := range p.Subjects {
-		conditions(s.Match)
-	}
-	for _, o := range p.Overrides {
-		conditions(o.Match)
-	}
-	for _, e := range slices.Concat(p.Lists.Deny, p.Lists.Allow) {
-		conditions(e.Match)
+	for _, where := range exceptions(p) {
+		conditions(where)
 	}
 	delete(used, "") // no Colocate, no Cost.Attribute
 	return used

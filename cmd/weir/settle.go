@@ -1,12 +1,13 @@
 package main
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -41,8 +42,7 @@ type reservations struct {
 	limiter *weir.Limiter
 	known   *weir.Limiter // is asked for the actual costs at the start
 	clock   *traceClock
-	pending pendingHeap
-	started int64
+	pending []pending // in the order of their ends, then of their starts
 	sum     report.Settlement
 	budgets []keyBudget // by the number of the key
 }
@@ -52,9 +52,8 @@ type keyBudget struct{ first, last, capacity int64 }
 
 // pending is an admitted request that has not ended.
 type pending struct {
-	event  trace.Event
-	taken  time.Time
-	number int64 // in the order of the starts
+	event trace.Event
+	taken time.Time
 }
 
 // newReservations takes the slots of a limit and of its copy with known costs.
@@ -93,13 +92,13 @@ func (r *reservations) start(ctx context.Context, e trace.Event) (weir.Decision,
 	if !d.Allowed {
 		return d, nil
 	}
-	p := pending{e, d.At, r.started}
-	r.started++
-	if e.End > e.At {
-		heap.Push(&r.pending, p)
-		return d, nil
+	p := pending{e, d.At}
+	if e.End == e.At {
+		return d, r.settle(ctx, p)
 	}
-	return d, r.settle(ctx, p)
+	at, _ := slices.BinarySearchFunc(r.pending, e.End+1, func(p pending, end int64) int { return cmp.Compare(p.event.End, end) })
+	r.pending = slices.Insert(r.pending, at, p)
+	return d, nil
 }
 
 // use notes when a key was in use.
@@ -114,7 +113,8 @@ func (r *reservations) use(e trace.Event, capacity int64) {
 // settleUntil settles all that ends at an instant or before, in the order of the ends.
 func (r *reservations) settleUntil(ctx context.Context, at int64) error {
 	for len(r.pending) > 0 && r.pending[0].event.End <= at {
-		p := heap.Pop(&r.pending).(pending)
+		p := r.pending[0]
+		r.pending = r.pending[1:]
 		r.clock.now = algorithm.Instant(p.event.End)
 		if err := r.settle(ctx, p); err != nil {
 			return err
@@ -183,22 +183,4 @@ func quotient(high, low, by uint64) int64 {
 	}
 	q, _ := bits.Div64(high, low, by)
 	return int64(min(q, math.MaxInt64))
-}
-
-// pendingHeap has the request that ends first at 0, of those that end together the one that started first.
-type pendingHeap []pending
-
-func (h pendingHeap) Len() int      { return len(h) }
-func (h pendingHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *pendingHeap) Push(p any)   { *h = append(*h, p.(pending)) }
-
-func (h pendingHeap) Less(i, j int) bool {
-	return h[i].event.End < h[j].event.End || h[i].event.End == h[j].event.End && h[i].number < h[j].number
-}
-
-func (h *pendingHeap) Pop() any {
-	last := len(*h) - 1
-	p := (*h)[last]
-	*h = (*h)[:last]
-	return p
 }

@@ -49,13 +49,7 @@ func (a *suggestions) addPeaks(t *suggest.Traffic) {
 
 // describe says where the traffic came from, and what it cannot tell.
 func (a *suggestions) describe(c *suggestCommand, in *input) {
-	a.Trace, a.Key = in.files.shown(), in.key
-	if a.Key == "" {
-		a.Key = "key"
-		if f := in.reader.Format(); f != "jsonl" && f != "csv" {
-			a.Key = trace.KeyHost
-		}
-	}
+	a.Trace, a.Key = in.files.shown(), in.keyName()
 	a.BadLines, _ = in.reader.Bad()
 	if c.MaxClientsHit != "" {
 		a.Target = append(a.Target, "at most "+c.MaxClientsHit+" of the clients are denied at least once")
