@@ -12,7 +12,8 @@ import (
 
 // completionCommand is the command line of weir completion.
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash, fish, zsh" help:"bash, fish or zsh."`
+	Shell string   `arg:"" enum:"bash, fish, zsh" help:"bash, fish or zsh."`
+	Words []string `arg:"optional" name:"word" help:"What the script asks with: the words of a command line. What the last of them may be is written, in place of the script."`
 }
 
 // Help is the long help, before the flags.
@@ -26,7 +27,11 @@ func (completionCommand) Help() string {
 
 // Run writes the script.
 func (c *completionCommand) Run(_ context.Context, s *streams) error {
-	_, err := io.WriteString(s.out, manual.Completion(c.Shell, "weir", manualCommands()))
+	text := manual.Completion(c.Shell)
+	if c.Words != nil {
+		text = strings.Join(append(manual.Complete(manualCommands(), c.Words), ""), "\n")
+	}
+	_, err := io.WriteString(s.out, text)
 	return err
 }
 

@@ -35,25 +35,6 @@ func (f *Flag) names() []string {
 	return []string{"--" + f.Name}
 }
 
-// isFile reports whether the value is the name of a file.
-func (f *Flag) isFile() bool { return f.Placeholder == "FILE" }
-
-// Shells are those that Completion knows.
-var Shells = []string{"bash", "fish", "zsh"}
-
-// Completion returns the completions of a program's commands for a shell.
-func Completion(shell, program string, commands []Command) string {
-	switch shell {
-	case "bash":
-		return bash(program, commands)
-	case "fish":
-		return fish(program, commands)
-	case "zsh":
-		return zsh(program, commands)
-	}
-	panic("there is no such shell: " + shell)
-}
-
 // first is a help text up to its first full stop, for a line.
 func first(help string) string {
 	if end := strings.Index(help, ". "); end >= 0 {
@@ -61,6 +42,3 @@ func first(help string) string {
 	}
 	return strings.TrimRight(help, ".")
 }
-
-// quoted quotes a text for any of the shells.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
