@@ -24,9 +24,7 @@ import (
 //	required     "": it must be given
 //	xor          a word that all flags have of which only one may be given
 //
-// In help and enum ${name} is a word of flagVars. A library for this calls methods by
-// their names, which keeps every method of every type in the program and makes it twice
-// as large.
+// In help and enum ${name} is a word of flagVars.
 type option struct {
 	name  string
 	tags  reflect.StructTag
