@@ -69,7 +69,7 @@ type Stats struct {
 // again and again is denied without the lock, by a copy of its state: a shard keeps at
 // most 8, and makes at most one for 16 denials.
 //
-// A slot takes about 115 bytes, and the bytes of its key beside where the key has more than
+// A slot takes about 111 bytes, and the bytes of its key beside where the key has more than
 // 39. From 1 s after it has become fresh it
 // is free to be dropped, which the sweeper does within SweepEvery. The sweeper
 // holds a lock for 128 slots at a time, and for longer, some ms at millions of

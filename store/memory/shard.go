@@ -151,7 +151,7 @@ func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
 	rec.expiry = expiry
 	if earlier && sh.store.most > 0 {
 		_, place := sh.table.lookup(hash, rec.key(), rec.name)
-		sh.queue.add(&sh.table, uint32(sh.table.places[place])-1, expiry)
+		sh.queue.add(&sh.table, sh.table.number(place), expiry)
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *Store) hash(r *record) uint64 {
 }
 
 func (sh *shard) compact() {
-	sh.table = sh.table.compacted(sh.store.hash)
+	sh.table = sh.table.compacted()
 	if sh.store.most > 0 {
 		sh.queue.rebuild(&sh.table)
 	}

@@ -38,16 +38,20 @@ func (m *tableModel) mustAgree() {
 		}
 	}
 	filled := 0
-	for _, p := range m.table.places {
+	for place, p := range m.table.places {
 		if p == 0 {
 			continue
 		}
 		filled++
-		if r := m.table.record(uint32(p) - 1); !r.held() {
-			m.Fatalf("a place names the free record %d", uint32(p)-1)
+		number := m.table.number(uint32(place))
+		if r := m.table.record(number); !r.held() {
+			m.Fatalf("a place names the free record %d", number)
+		}
+		if h := m.table.hashes[number]; (p^h)&^m.table.mask() != 0 {
+			m.Fatalf("the place %#x names the record %d, with the hash %#x", p, number, h)
 		}
 	}
-	if filled != m.table.count || filled*4 > len(m.table.places)*3 {
+	if filled != m.table.count || filled*8 > len(m.table.places)*7 {
 		m.Fatalf("%d of %d places are filled, for %d slots", filled, len(m.table.places), m.table.count)
 	}
 }
@@ -72,7 +76,7 @@ func TestTableIsAMap(t *testing.T) {
 			_, held := m.want[s]
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
-				m.table = m.table.compacted(func(r *record) uint64 { return m.hash(r.key(), r.name) })
+				m.table = m.table.compacted()
 			case 1, 2, 3:
 				if removed := m.table.remove(hash, s.key, s.name); removed != held {
 					t.Fatalf("remove %q: %t, held: %t", s.key, removed, held)
@@ -172,11 +176,7 @@ func TestTableCompactsWhatIsMostlyFree(t *testing.T) {
 		}
 	}
 	kept := tab.count
-	small := tab.compacted(func(r *record) uint64 {
-		var i int
-		fmt.Sscan(r.key(), &i)
-		return h(i)
-	})
+	small := tab.compacted()
 	if small.count != kept || int(small.used) != kept || small.free != 0 || len(small.pages) != (kept+pageSize-1)/pageSize {
 		t.Errorf("%d slots take %d records on %d pages, first free %d", small.count, small.used, len(small.pages), small.free)
 	}
@@ -185,7 +185,7 @@ func TestTableCompactsWhatIsMostlyFree(t *testing.T) {
 			t.Errorf("slot %d is gone", i)
 		}
 	}
-	if none := (&table{}).compacted(nil); none.count != 0 || none.places != nil || none.pages != nil {
+	if none := (&table{}).compacted(); none.count != 0 || none.places != nil || none.pages != nil {
 		t.Errorf("an empty table becomes %+v", none)
 	}
 }
