@@ -154,26 +154,53 @@ func (in *input) Close() error {
 	return in.reader.Close()
 }
 
+// batchEvents is how many events are read at a time.
+const batchEvents = 512
+
 // each calls do for every event of the trace, at the time of the event, and shows on a
-// terminal how far it is.
+// terminal how far it is. A goroutine reads a little ahead of it.
 func (in *input) each(ctx context.Context, errs io.Writer, clock *traceClock, do func(trace.Event) error) error {
 	defer showProgress(errs, in).end()
-	for n := 0; ; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
+	batches, done := make(chan []trace.Event, 2), make(chan struct{})
+	var end error
+	go func() {
+		defer close(batches)
+		for end == nil {
+			batch := make([]trace.Event, 0, batchEvents)
+			for end == nil && len(batch) < batchEvents {
+				var event trace.Event
+				if event, end = in.reader.Next(); end == nil {
+					batch = append(batch, event)
+				}
+			}
+			select {
+			case batches <- batch:
+			case <-done:
+				return
+			}
+		}
+	}()
+	defer func() { // whoever asks the reader next is alone with it
+		close(done)
+		in.files.stop()
+		for range batches {
+		}
+	}()
+	for batch := range batches {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		event, err := in.reader.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return flagError(err)
-		}
-		clock.now = algorithm.Instant(event.At)
-		if err := do(event); err != nil {
-			return err
+		for _, event := range batch {
+			clock.now = algorithm.Instant(event.At)
+			if err := do(event); err != nil {
+				return err
+			}
 		}
 	}
+	if end == io.EOF {
+		return nil
+	}
+	return flagError(end)
 }
 
 // source says in a report where it came from.

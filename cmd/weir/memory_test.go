@@ -77,7 +77,7 @@ func spilledReplay(t *testing.T, events int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := deciders.decide(context.Background(), io.Discard, &input{reader: reader}, clock, decisions); err != nil {
+	if err := deciders.decide(context.Background(), io.Discard, &input{reader: reader, files: &inputs{stop: func() {}}}, clock, decisions); err != nil {
 		t.Fatal(err)
 	}
 	if err := decisions.Close(); err != nil {
