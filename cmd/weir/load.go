@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 		return usageError{err}
 	}
 	flags := []outputFlag{{"--json", c.JSON}, {"--html", c.HTML}, {"--plot", c.Plot}}
-	if err := checkApart(flags); err != nil {
+	if err := cmp.Or(checkPlot(c.Plot), checkApart(flags)); err != nil {
 		return err
 	}
 	to, shown, err := c.open(ctx, s, options)
@@ -99,7 +100,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 		}
 		return fmt.Errorf("%s: %w", shown, err)
 	}
-	files, err := openOutputs(s, flags[:2])
+	files, err := openOutputs(s, flags)
 	if err != nil {
 		return err
 	}
@@ -116,9 +117,9 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) (err error) {
 		r.Arrivals = options.Arrivals
 	}
 	r.Bounds = c.bounds(result)
-	if c.Plot != "" && result.Requests > 0 {
-		if err := r.Plot(c.Plot); err != nil {
-			return fmt.Errorf("--plot: %w", err)
+	if result.Requests > 0 {
+		if err := files.finishPlot(c.Plot, r.Plot); err != nil {
+			return err
 		}
 	}
 	if err := files.finishReport(r.Document(c.again(s, shown, options.Seed)), c.Verbose, r, textOutput(s, flags)); err != nil {
@@ -161,9 +162,6 @@ func (c *loadCommand) options() (*load.Options, error) {
 	}
 	if c.MaxErrors != nil && *c.MaxErrors < 0 {
 		return nil, fmt.Errorf("--max-errors: %d is not allowed: must be 0 or more", *c.MaxErrors)
-	}
-	if c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg") {
-		return nil, fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)
 	}
 	if o.Seed = 1 + rand.Uint64N(1_000_000_000); c.Seed != nil {
 		o.Seed = *c.Seed

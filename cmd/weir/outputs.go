@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report"
+	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 )
 
 // verboseFlag is a flag of all commands that write a report.
@@ -83,6 +86,20 @@ func openOutputs(s *streams, flags []outputFlag) (outputs, error) {
 		all[f.flag] = o
 	}
 	return all, nil
+}
+
+// checkPlot refuses the name of a picture of no format; "" is none.
+func checkPlot(name string) error {
+	isFormat := func(ending string) bool { return strings.HasSuffix(name, ending) }
+	if name != "" && !slices.ContainsFunc(chart.Formats, isFormat) {
+		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in %s", name, strings.Join(chart.Formats, " or "))}
+	}
+	return nil
+}
+
+// finishPlot draws a picture.
+func (o outputs) finishPlot(name string, draw func(w io.Writer, name string) error) error {
+	return o.finish("--plot", func(w io.Writer) error { return draw(w, name) })
 }
 
 // abandon closes what is still open: the command has failed already, or was done with it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,8 @@ func (c *simCommand) check(use string) error {
 		return usageError{fmt.Errorf("--seeds: %d is not allowed: must be 1 to %d", *c.Seeds, maxSeeds)}
 	case c.Out == "-":
 		return usageError{fmt.Errorf("--out: %q is not allowed: must be a file", c.Out)}
-	case c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg"):
-		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)}
 	}
-	return checkApart(c.outputFlags())
+	return cmp.Or(checkPlot(c.Plot), checkApart(c.outputFlags()))
 }
 
 // outputFlags are the files that the command writes.
@@ -175,10 +174,8 @@ func (c *simCommand) once(ctx context.Context, s *streams, source *simSource, on
 		return err
 	}
 	r.Rerun, r.OnServer = source.rerun(), on.flag()
-	if c.Plot != "" {
-		if err := r.Plot(c.Plot); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
+	if err := files.finishPlot(c.Plot, r.Plot); err != nil {
+		return err
 	}
 	if err := files.finishReport(r.Document(), c.Verbose, r, textOutput(s, c.outputFlags())); err != nil {
 		return err

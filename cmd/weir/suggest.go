@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,11 +66,8 @@ func (c *suggestCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	if c.Plot != "" && !strings.HasSuffix(c.Plot, ".png") && !strings.HasSuffix(c.Plot, ".svg") {
-		return usageError{fmt.Errorf("--plot: %q is not allowed: must end in .png or .svg", c.Plot)}
-	}
 	flags := []outputFlag{{"--policy", c.Policy}, {"--json", c.JSON}, {"--plot", c.Plot}}
-	if err := checkApart(flags); err != nil {
+	if err := cmp.Or(checkPlot(c.Plot), checkApart(flags)); err != nil {
 		return err
 	}
 	in, err := c.read(ctx, s, flags, settleFlags{})

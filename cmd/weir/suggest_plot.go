@@ -45,12 +45,7 @@ func (a *suggestions) plot(ctx context.Context, name string, traffic *suggest.Tr
 	sheet := &chart.Sheet{Title: a.Trace, Groups: [][]*chart.Chart{{
 		{Title: "Clients that a limit hits", Text: by, Lines: clients}, {Title: "Requests that it denies", Text: by, Lines: requests},
 	}}}
-	drawn, err := sheet.Encode(name)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(drawn)
-	return err
+	return sheet.Write(w, name)
 }
 
 // curves are lines without points, one for each limit.

@@ -28,9 +28,6 @@ func microsOf(d time.Duration) micros { return micros(d / time.Microsecond) }
 
 func (m micros) duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
-// MarshalJSON writes the number; a duration would be in ns.
-func (m micros) MarshalJSON() ([]byte, error) { return fmt.Append(nil, int64(m)), nil }
-
 // about says what was verified and how.
 type about struct {
 	Store    string   `json:"store"`            // the URL without user and password

@@ -212,7 +212,7 @@ func saturate(a, b int64) int64 {
 // Comparison returns what was gathered.
 func (c *Collector) Comparison(source Source) *Comparison {
 	r := c.sum
-	r.Source, r.series = source, c.timeline.series()
+	r.Source, r.series = source, c.timeline.series(fineRows)
 	r.Limits = slices.Clone(r.Limits)
 	for i := range r.Limits {
 		r.Limits[i].Wait = c.waitOf(i, r.Limits[i].Admitted)
@@ -249,6 +249,7 @@ func (c *Collector) Replay(source Source) *Replay {
 	for _, k := range all.MostDenied {
 		r.MostDenied = append(r.MostDenied, KeyCount{k.Key, k.Offered, k.Denied[0]})
 	}
-	r.Timeline, r.TimelineMicros = c.timeline.rows()
+	rows := c.timeline.series(Rows)
+	r.Timeline, r.TimelineMicros = rows.buckets(), rows.width
 	return r
 }

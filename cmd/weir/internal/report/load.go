@@ -2,8 +2,8 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 
@@ -187,15 +187,10 @@ func (l *Load) timeline() table {
 	return t
 }
 
-// Plot draws the load into a file, whose name ends in .png or .svg. It replaces what is
-// there.
-func (l *Load) Plot(path string) error {
+// Plot draws the load for a file whose name ends in .png or .svg.
+func (l *Load) Plot(w io.Writer, name string) error {
 	sheet := &chart.Sheet{Title: "Load on " + l.Target + ": " + l.how(), Groups: [][]*chart.Chart{{l.curve(), l.overTime()}}}
-	drawn, err := sheet.Encode(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, drawn, 0o666)
+	return sheet.Write(w, name)
 }
 
 // micro is a time in ns as charts have it: in µs, at least one, for an axis by powers of ten.

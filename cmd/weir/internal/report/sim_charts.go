@@ -2,16 +2,15 @@ package report
 
 import (
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/weirgo/weir/cmd/weir/internal/report/chart"
 	"github.com/weirgo/weir/sim/result"
 )
 
-// Plot draws the results into a file, whose name ends in .png or .svg. It replaces what
-// is there.
-func (s *Simulation) Plot(path string) error {
+// Plot draws the results for a file whose name ends in .png or .svg.
+func (s *Simulation) Plot(w io.Writer, name string) error {
 	first := s.Results[0]
 	sheet := &chart.Sheet{Title: fmt.Sprintf("%s, seed %d, %s", Quoted(first.Scenario), first.Seed, Duration(first.DurationMicros))}
 	for _, group := range s.figures() {
@@ -25,11 +24,7 @@ func (s *Simulation) Plot(path string) error {
 		}
 		sheet.Groups = append(sheet.Groups, charts)
 	}
-	drawn, err := sheet.Encode(path)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, drawn, 0o666)
+	return sheet.Write(w, name)
 }
 
 // figures are the sections of a page that hold pictures.

@@ -113,9 +113,6 @@ func (t *timeline) at(start int64) *moment {
 // all returns the timeline in order of time, rows without a request included.
 func (t *timeline) all() []moment {
 	var all []moment
-	if len(t.moments) == 0 {
-		return nil
-	}
 	for start := t.first; start <= t.last; start += t.width {
 		if m := t.moments[start]; m != nil {
 			all = append(all, *m)
@@ -132,31 +129,27 @@ type series struct {
 	rows  []moment
 }
 
-func (t *timeline) series() series {
+// series returns the timeline in at most so many rows. It leaves the timeline as it is.
+func (t *timeline) series(rows int64) series {
 	if len(t.moments) == 0 {
 		return series{}
-	}
-	return series{t.width, t.all()}
-}
-
-// rows returns the timeline in at most Rows rows, of what the first limit admitted,
-// and their width in µs: nothing and 0 where there was no request. It leaves the
-// timeline as it is.
-func (t *timeline) rows() ([]Bucket, int64) {
-	buckets := []Bucket{} // not nil, which JSON would show as null
-	if len(t.moments) == 0 {
-		return buckets, 0
 	}
 	coarse := newTimeline(t.limits)
 	coarse.level, coarse.width, coarse.first, coarse.last = t.level, t.width, t.first, t.last
 	for _, m := range t.moments {
 		coarse.at(m.start).merge(m)
 	}
-	coarse.widen(Rows)
-	for _, m := range coarse.all() {
-		buckets = append(buckets, Bucket{m.start, m.offered, m.admitted[0]})
+	coarse.widen(rows)
+	return series{coarse.width, coarse.all()}
+}
+
+// buckets are the rows of what the first limit admitted.
+func (s *series) buckets() []Bucket {
+	all := []Bucket{} // not nil, which JSON would show as null
+	for _, m := range s.rows {
+		all = append(all, Bucket{m.start, m.offered, m.admitted[0]})
 	}
-	return buckets, coarse.width
+	return all
 }
 
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }

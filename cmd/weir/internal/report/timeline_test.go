@@ -50,6 +50,12 @@ func counted(requests []request) (rows []Bucket, width int64) {
 	return rows, width
 }
 
+// rowsOf are the rows of a text.
+func rowsOf(t *timeline) ([]Bucket, int64) {
+	s := t.series(Rows)
+	return s.buckets(), s.width
+}
+
 func TestTimelineCountsEveryRequestInItsRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// A span of any size, anywhere, and requests in any order of time.
@@ -58,7 +64,7 @@ func TestTimelineCountsEveryRequestInItsRow(t *testing.T) {
 		requests := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) request {
 			return request{start + rapid.Int64Range(0, span).Draw(t, "at"), rapid.Bool().Draw(t, "admitted")}
 		}), 1, 100).Draw(t, "requests")
-		rows, width := collect(requests).rows()
+		rows, width := rowsOf(collect(requests))
 		wantRows, wantWidth := counted(requests)
 		if width != wantWidth || !slices.Equal(rows, wantRows) {
 			t.Fatalf("width %d, rows %v\nwant  %d, %v", width, rows, wantWidth, wantRows)
@@ -71,10 +77,10 @@ func TestTimelineDoesNotDependOnTheOrder(t *testing.T) {
 	for i := range int64(1000) {
 		requests = append(requests, request{i * i * i * 7_000_000, i%3 == 0})
 	}
-	want := fmt.Sprint(collect(requests).rows())
+	want := fmt.Sprint(rowsOf(collect(requests)))
 	for seed := range uint64(20) {
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
-		if got := fmt.Sprint(collect(requests).rows()); got != want {
+		if got := fmt.Sprint(rowsOf(collect(requests))); got != want {
 			t.Fatalf("seed %d: %s\nwant %s", seed, got, want)
 		}
 	}
@@ -86,7 +92,7 @@ func TestTimelineHoldsAllTime(t *testing.T) {
 		{{latest, false}, {0, true}},
 		{{latest, true}, {latest - 1, true}, {0, true}, {latest / 2, false}},
 	} {
-		rows, width := collect(requests).rows()
+		rows, width := rowsOf(collect(requests))
 		var offered int64
 		for _, b := range rows {
 			offered += b.Offered
@@ -102,7 +108,7 @@ func TestTimelineIsFinerInAPicture(t *testing.T) {
 	for i := range int64(1000) {
 		line.add(i*1000, []bool{i%2 == 0, i%5 == 0})
 	}
-	s := line.series()
+	s := line.series(fineRows)
 	var offered, first, second int64
 	for _, m := range s.rows {
 		offered, first, second = offered+m.offered, first+m.admitted[0], second+m.admitted[1]
@@ -110,23 +116,23 @@ func TestTimelineIsFinerInAPicture(t *testing.T) {
 	if s.width != 10_000 || len(s.rows) != 100 || offered != 1000 || first != 500 || second != 200 {
 		t.Errorf("%d rows of %d µs, %d offered, %d and %d admitted", len(s.rows), s.width, offered, first, second)
 	}
-	if rows, width := line.rows(); width != 100_000 || len(rows) != 10 {
+	if rows, width := rowsOf(line); width != 100_000 || len(rows) != 10 {
 		t.Errorf("%d rows of %d µs for a terminal", len(rows), width)
 	}
-	if again := line.series(); again.width != s.width || len(again.rows) != len(s.rows) {
+	if again := line.series(fineRows); again.width != s.width || len(again.rows) != len(s.rows) {
 		t.Error("to look at the rows changed the timeline")
 	}
 }
 
 func TestTimelineOfOneInstantIsOneRow(t *testing.T) {
-	rows, width := collect([]request{{42, true}, {42, false}}).rows()
+	rows, width := rowsOf(collect([]request{{42, true}, {42, false}}))
 	if !slices.Equal(rows, []Bucket{{42, 2, 1}}) || width != 1 {
 		t.Errorf("width %d, rows %v", width, rows)
 	}
 }
 
 func TestTimelineOfNothingIsEmptyAndNotNil(t *testing.T) {
-	if rows, width := newTimeline(1).rows(); rows == nil || len(rows) != 0 || width != 0 {
+	if rows, width := rowsOf(newTimeline(1)); rows == nil || len(rows) != 0 || width != 0 {
 		t.Errorf("width %d, rows %#v", width, rows)
 	}
 }

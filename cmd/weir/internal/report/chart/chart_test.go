@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -151,7 +152,7 @@ func TestNamesAreEscaped(t *testing.T) {
 }
 
 func TestSheetNamesTheFormatsThatThereAre(t *testing.T) {
-	_, err := (&Sheet{Title: "x"}).Encode("a.pdf")
+	err := (&Sheet{Title: "x"}).Write(io.Discard, "a.pdf")
 	if err == nil || err.Error() != `"a.pdf": must end in .png or .svg` {
 		t.Error(err)
 	}

@@ -1,13 +1,13 @@
 package chart
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -174,26 +174,23 @@ const (
 	sheetWide  = 2*columnWide + 3*margin
 )
 
-// Encode returns the sheet in the format of a file name's ending. Its error names the
+// Write writes the sheet in the format of a file name's ending. Its error names the
 // endings that are allowed.
-func (s *Sheet) Encode(name string) ([]byte, error) {
+func (s *Sheet) Write(w io.Writer, name string) error {
 	high := s.draw(nil)
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".svg":
 		on := &svg{}
 		s.draw(on)
-		return fmt.Appendf(nil, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" font-family=\"Liberation Sans,Arial,Helvetica,sans-serif\">\n%s%s</svg>\n",
-			sheetWide, high, sheetWide, high, s.words(), strings.ReplaceAll(on.b.String(), "><", ">\n<")), nil
+		_, err := fmt.Fprintf(w, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" font-family=\"Liberation Sans,Arial,Helvetica,sans-serif\">\n%s%s</svg>\n",
+			sheetWide, high, sheetWide, high, s.words(), strings.ReplaceAll(on.b.String(), "><", ">\n<"))
+		return err
 	case ".png":
 		on := newDots(sheetWide, high)
 		s.draw(on)
-		var b bytes.Buffer
-		if err := png.Encode(&b, on.RGBA); err != nil {
-			return nil, err
-		}
-		return b.Bytes(), nil
+		return png.Encode(w, on.RGBA)
 	}
-	return nil, fmt.Errorf("%q: must end in %s", name, strings.Join(Formats, " or "))
+	return fmt.Errorf("%q: must end in %s", name, strings.Join(Formats, " or "))
 }
 
 // words are the title of an SVG file and the text for those who cannot see it.
