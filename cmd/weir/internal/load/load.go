@@ -96,7 +96,7 @@ func Run(ctx context.Context, target Target, o Options) (*Result, error) {
 	if o.Sleep == nil || o.Rate == 0 { // the callers of a closed loop begin independently
 		o.Sleep = time.Sleep
 	}
-	r := &run{Options: o, target: target, records: newRecords(&o), turn: make(chan struct{}, 1), start: time.Now()}
+	r := &run{Options: o, target: target, record: newRecord(&o), turn: make(chan struct{}, 1), start: time.Now()}
 	r.turn <- struct{}{}
 	r.due = newSchedule(&o)
 	r.draw = rand.New(rand.NewPCG(o.Seed, 0))
@@ -106,7 +106,7 @@ func Run(ctx context.Context, target Target, o Options) (*Result, error) {
 			if o.Rate == 0 {
 				r.askAgainAndAgain(ctx, i)
 			} else {
-				r.askWhenDue(ctx, i)
+				r.askWhenDue(ctx)
 			}
 		})
 	}
@@ -120,9 +120,9 @@ func Run(ctx context.Context, target Target, o Options) (*Result, error) {
 // run is a load that runs. Times are since its start.
 type run struct {
 	Options
-	target  Target
-	records []*record // callers share them, so that they seldom wait for each other
-	start   time.Time
+	target Target
+	record *record
+	start  time.Time
 
 	turn    chan struct{} // holds one token: whoever has it takes the next request
 	waiting atomic.Int64  // callers that wait for the turn
@@ -139,7 +139,7 @@ func (r *run) end() time.Duration { return r.Ramp + r.Duration }
 
 // askAgainAndAgain is a caller of a closed loop.
 func (r *run) askAgainAndAgain(ctx context.Context, caller int) {
-	draw, to := rand.New(rand.NewPCG(r.Seed, uint64(caller)+1)), r.records[caller%len(r.records)]
+	draw := rand.New(rand.NewPCG(r.Seed, uint64(caller)+1))
 	if !r.sleepUntil(ctx, r.Ramp/time.Duration(r.Callers)*time.Duration(caller)) {
 		return
 	}
@@ -148,14 +148,13 @@ func (r *run) askAgainAndAgain(ctx context.Context, caller int) {
 		if sent >= r.end() {
 			return
 		}
-		r.ask(ctx, to, request{due: sent, sent: sent, key: r.Keys.draw(draw)})
+		r.ask(ctx, request{due: sent, sent: sent, key: r.Keys.draw(draw)})
 	}
 }
 
 // askWhenDue is a caller of an open loop. The callers take turns: the one whose turn it is
 // waits until the next request is due, hands the turn on, and sends.
-func (r *run) askWhenDue(ctx context.Context, caller int) {
-	to := r.records[caller%len(r.records)]
+func (r *run) askWhenDue(ctx context.Context) {
 	for {
 		r.waiting.Add(1)
 		select {
@@ -182,12 +181,12 @@ func (r *run) askWhenDue(ctx context.Context, caller int) {
 		next.sent = r.now()
 		r.vacant = r.waiting.Load() == 0
 		r.turn <- struct{}{}
-		to.late(&next, free)
+		r.record.late(&next, free)
 		if next.sent > r.end()+r.Grace {
-			to.add(&next, next.sent, Answer{Failure: NotSent})
+			r.record.add(&next, next.sent, Answer{Failure: NotSent})
 			continue
 		}
-		r.ask(ctx, to, next)
+		r.ask(ctx, next)
 	}
 }
 
@@ -197,12 +196,12 @@ type request struct {
 	key       string
 }
 
-func (r *run) ask(ctx context.Context, to *record, next request) {
+func (r *run) ask(ctx context.Context, next request) {
 	answer := r.target.Ask(ctx, next.key)
 	if ctx.Err() != nil {
 		return // whatever it says, it was interrupted
 	}
-	to.add(&next, r.now(), answer)
+	r.record.add(&next, r.now(), answer)
 	if r.Progress != nil {
 		r.Progress()
 	}

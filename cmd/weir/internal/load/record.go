@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// mostRecords is the most records that callers share.
-	mostRecords = 8
 	// intervals is how many parts a picture over time has, about.
 	intervals = 60
 	// longest is the longest latency that a histogram tells from a longer one.
@@ -18,7 +16,7 @@ const (
 	lateFrom = time.Millisecond
 )
 
-// record is what some callers have seen.
+// record is what the callers have seen.
 type record struct {
 	ramp, width time.Duration
 
@@ -28,7 +26,7 @@ type record struct {
 	failures map[string]int64        // by kind
 	latency  *hdrhistogram.Histogram // in ns, from when requests were due, to three digits
 	service  *hdrhistogram.Histogram // from when they were sent
-	parts    []*part                 // by when requests were due
+	parts    []part                  // by when requests were due
 	busy     Lateness                // because all callers were busy
 	own      Lateness                // although a caller was free
 }
@@ -51,32 +49,23 @@ func (c *count) add(a Answer) {
 	}
 }
 
-func (c *count) join(other *count) {
-	c.requests += other.requests
-	c.admitted += other.admitted
-	c.denied += other.denied
-	c.degraded += other.degraded
-	c.failed += other.failed
-}
-
 // part is one part of the time.
 type part struct {
 	count
 	latency *hdrhistogram.Histogram // to two digits
 }
 
-func newPart() *part { return &part{latency: hdrhistogram.New(1, longest, 2)} }
-
-func newRecords(o *Options) (all []*record) {
+func newRecord(o *Options) *record {
 	width := partWidth(o.Duration)
-	for range min(o.Callers, mostRecords) {
-		all = append(all, &record{
-			ramp: o.Ramp, width: width, failures: map[string]int64{},
-			latency: hdrhistogram.New(1, longest, 3), service: hdrhistogram.New(1, longest, 3),
-			parts: make([]*part, (o.Duration+width-1)/width),
-		})
+	r := &record{
+		ramp: o.Ramp, width: width, failures: map[string]int64{},
+		latency: hdrhistogram.New(1, longest, 3), service: hdrhistogram.New(1, longest, 3),
+		parts: make([]part, (o.Duration+width-1)/width),
 	}
-	return all
+	for i := range r.parts {
+		r.parts[i].latency = hdrhistogram.New(1, longest, 2)
+	}
+	return r
 }
 
 // partWidth is the least width that reads well, of parts of which there are not too many.
@@ -107,11 +96,8 @@ func (r *record) add(q *request, done time.Duration, a Answer) {
 		recorded(r.service, done-q.sent)
 	}
 	at := &r.parts[min(int((q.due-r.ramp)/r.width), len(r.parts)-1)]
-	if *at == nil {
-		*at = newPart()
-	}
-	(*at).add(a)
-	recorded((*at).latency, latency)
+	at.add(a)
+	recorded(at.latency, latency)
 }
 
 // recorded records a duration within the bounds of a histogram.

@@ -72,28 +72,7 @@ type Part struct {
 }
 
 func (r *run) result(end time.Duration) *Result {
-	all := r.records[0]
-	for _, other := range r.records[1:] {
-		all.total.join(&other.total)
-		all.ramped.join(&other.ramped)
-		all.latency.Merge(other.latency)
-		all.service.Merge(other.service)
-		all.busy.join(&other.busy)
-		all.own.join(&other.own)
-		for kind, n := range other.failures {
-			all.failures[kind] += n
-		}
-		for i, p := range other.parts {
-			switch {
-			case p == nil:
-			case all.parts[i] == nil:
-				all.parts[i] = p
-			default:
-				all.parts[i].join(&p.count)
-				all.parts[i].latency.Merge(p.latency)
-			}
-		}
-	}
+	all := r.record
 	out := &Result{
 		Requests: all.total.requests, Admitted: all.total.admitted, Denied: all.total.denied, Degraded: all.total.degraded,
 		Errors: all.total.failed, Failures: all.failures, RampRequests: all.ramped.requests, RampErrors: all.ramped.failed,
@@ -109,20 +88,12 @@ func (r *run) result(end time.Duration) *Result {
 		}
 	}
 	for i, p := range all.parts {
-		if p == nil {
-			p = newPart()
-		}
 		out.Parts = append(out.Parts, Part{
 			At: int64(i) * int64(all.width), Requests: p.requests, Admitted: p.admitted, Denied: p.denied, Errors: p.failed,
 			P50: p.latency.ValueAtPercentile(50), P99: p.latency.ValueAtPercentile(99), Max: p.latency.Max(),
 		})
 	}
 	return out
-}
-
-func (l *Lateness) join(other *Lateness) {
-	l.Requests += other.Requests
-	l.Most = max(l.Most, other.Most)
 }
 
 func percentiles(h *hdrhistogram.Histogram) Percentiles {
