@@ -283,6 +283,9 @@ func TestDeclaredCapabilitiesAreChecked(t *testing.T) {
 		"next to none":  {ownClock: true, oneOp: true, builtInOnly: true, neverForgets: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "everything" && name != "next to none" {
+				t.Skip("-short: several runs of the suite")
+			}
 			t.Parallel()
 			conformance.TestStore(t, func(_ testing.TB, clk clock.Clock) store.Store { return newTextStore(clk, limits) }, limits.config())
 		})

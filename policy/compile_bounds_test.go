@@ -79,6 +79,9 @@ func TestMemoryForManyMistakesGrowsWithTheirNumber(t *testing.T) {
 // TestManyMistakesTakeSeconds is far from what a busy machine takes, and from the minutes
 // that it takes to compare each mistake with all others.
 func TestManyMistakesTakeSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 20,000 mistakes")
+	}
 	start := time.Now()
 	_, err := Parse([]byte("version: 1\nrules:\n"+strings.Repeat("- {x: 1}\n", 20_000)), nil)
 	var invalid *InvalidError
@@ -123,6 +126,9 @@ func TestManyUnknownNamesAreAllShownAndFewExplained(t *testing.T) {
 // TestTiersInALongRowAreCompiledInOneWalk: each of many tiers extends the one before it, and
 // has the first one's limit. A walk from each to the first would be millions of steps.
 func TestTiersInALongRowAreCompiledInOneWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: 100,000 tiers")
+	}
 	p := Policy{Version: FormatVersion, DefaultTier: "t00000", Tiers: map[string]Tier{}, Rules: []Rule{
 		{ID: "r", Limit: LimitRef{Tier: "api"}}, {ID: "s", Limit: LimitRef{Tier: "late", Spec: "gcra:1/1s"}},
 	}}

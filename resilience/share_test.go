@@ -44,6 +44,9 @@ func TestSharesTogetherKeepTheBound(t *testing.T) {
 	} {
 		for _, k := range []int64{1, 3, 4, 10} {
 			t.Run(fmt.Sprintf("%s/%d processes", spec, k), func(t *testing.T) {
+				if testing.Short() && k != 3 {
+					t.Skip("-short: several numbers of processes")
+				}
 				h := newHand()
 				a := parse(t, spec)
 				family, _ := algorithm.FamilyOf(a.Spec().Kind)

@@ -13,7 +13,7 @@ import (
 func TestSwarm(t *testing.T) {
 	seeds := 400
 	if testing.Short() {
-		seeds = 25
+		seeds = 10
 	}
 	met := map[string]int64{}
 	for seed := range uint64(seeds) {

@@ -101,7 +101,7 @@ func TestCountsAddUp(t *testing.T) {
 	scenarios := []*scenario.Scenario{parsed(t, crowded)}
 	seeds := uint64(25)
 	if testing.Short() {
-		seeds = 8
+		seeds = 3
 	}
 	for seed := range seeds {
 		scenarios = append(scenarios, scenario.Generate(seed))

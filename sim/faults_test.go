@@ -228,6 +228,9 @@ func TestFailoverThatLosesMoreIsCaught(t *testing.T) {
 // TestFailoverOfAForgottenClient: what a replica does not have yet may be of clients that
 // have come to rest since.
 func TestFailoverOfAForgottenClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a table of 65,536 slots fills")
+	}
 	s := parsed(t, `
 name: spray
 duration: 60s

@@ -72,6 +72,7 @@ var restricted = &servertest.Config{Users: []string{
 }}
 
 func TestReplayNeedsFewPermissions(t *testing.T) {
+	leftToTheRaceRun(t)
 	servertest.Each(t, restricted, func(t *testing.T, s *servertest.Server) {
 		for _, url := range urls(s) {
 			for _, kind := range oracle.Kinds() {

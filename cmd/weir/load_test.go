@@ -109,6 +109,7 @@ func TestLoadWithWrongUsage(t *testing.T) {
 
 // TestLoadLeavesNothingOnAServer: through both clients, and what others keep there stays.
 func TestLoadLeavesNothingOnAServer(t *testing.T) {
+	leftToTheRaceRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		s.Do("SET", "other", "stays")
 		for _, url := range urls(s) {
@@ -123,6 +124,7 @@ func TestLoadLeavesNothingOnAServer(t *testing.T) {
 
 // TestLoadWaitsForASlowServer as long as --timeout says.
 func TestLoadWaitsForASlowServer(t *testing.T) {
+	leftToTheRaceRun(t)
 	s := servertest.Start(t, servertest.Redis, nil)
 	slow := servertest.NewProxy(t, s.Addr())
 	slow.DelayReplies(300 * time.Millisecond) // longer than a limiter waits by itself

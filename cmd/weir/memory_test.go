@@ -21,8 +21,9 @@ import (
 // measured while decisions are written: then everything is held that a replay
 // holds.
 func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
+	leftToTheRaceRun(t)
 	few, many := 20_000, 400_000
-	if testing.Short() || race.Enabled {
+	if race.Enabled {
 		many = 100_000
 	}
 	const slack = 1 << 20 // bytes; a record of 40 bytes for each event would be 3.2 or 15 MB

@@ -170,6 +170,7 @@ func TestFailedCleanUpIsSaid(t *testing.T) {
 // A connection that breaks takes one decision with it, and the replay, but not
 // the clean-up.
 func TestCleanUpConnectsAnew(t *testing.T) {
+	leftToTheRaceRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		for _, scheme := range []string{"redis", "valkey"} {
 			wire := servertest.NewProxy(t, s.Addr())

@@ -133,6 +133,7 @@ func TestReplayReservesAsALimiterDoes(t *testing.T) {
 }
 
 func TestServersSettleAsMemoryDoesAndKeepNothing(t *testing.T) {
+	leftToTheRaceRun(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines []costLine
 	at := int64(1_764_277_200_000_000)

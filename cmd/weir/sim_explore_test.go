@@ -19,6 +19,7 @@ import (
 )
 
 func TestSimExploresSeeds(t *testing.T) {
+	leftToTheRaceRun(t)
 	t.Chdir(t.TempDir())
 	got := simulated(t, "--seeds", "3", "--seed", "40")
 	for _, want := range []string{"explored  3 of 3 seeds, 40 to 42, on memory://", "\ncorner ", "All is well"} {
@@ -76,6 +77,7 @@ expect:
 `
 
 func TestSimSavesAndShrinksWhatASeedBrings(t *testing.T) {
+	leftToTheRaceRun(t)
 	t.Chdir(t.TempDir())
 	write(t, "planted.yaml", planted)
 	explored := start("sim", "planted.yaml", "--seeds", "100")

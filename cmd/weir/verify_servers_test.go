@@ -225,6 +225,7 @@ func TestVerifyConnectsAnew(t *testing.T) {
 
 // An interrupt in the middle of a check leaves nothing, wherever it comes.
 func TestInterruptedVerificationLeavesNothing(t *testing.T) {
+	leftToTheRaceRun(t)
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
 		s.Do("SET", "mine", "1")
 		for _, url := range urls(s) {

@@ -63,9 +63,14 @@ type Opened struct {
 	Repeated func(key string) error
 }
 
-// Run runs the suite.
+// Run runs the suite; with -short it uses the library in two ways, and does not wait for replicas.
 func Run(t *testing.T, lib *Library) {
 	t.Helper()
+	if testing.Short() {
+		usual := *lib
+		usual.Modes, usual.Few = lib.Modes[:1], []string{lib.Few[0], lib.Few[len(lib.Few)-1]}
+		lib = &usual
+	}
 	type named struct {
 		name string
 		run  func(t *testing.T, lib *Library)

@@ -126,12 +126,8 @@ func endedContextSendsNothing(t *testing.T, lib *Library) {
 }
 
 func deadlineEndsTheWait(t *testing.T, lib *Library) {
-	modes := lib.Modes
-	if testing.Short() {
-		modes = lib.Few
-	}
 	servertest.Each(t, nil, func(t *testing.T, s *servertest.Server) {
-		for _, mode := range modes {
+		for _, mode := range lib.Modes {
 			c := lib.Open(t, At{Addr: s.Addr(), Mode: mode, Answer: time.Minute}).Client
 			Do(t, c, Words("PING"))
 			s.Freeze()

@@ -17,6 +17,9 @@ import (
 // decisionsWaitForReplicas: with Options.Replicas what was admitted is on a replica when
 // it is answered, or the error says that it is not known. What changed nothing needs none.
 func decisionsWaitForReplicas(t *testing.T, lib *Library) {
+	if testing.Short() {
+		t.Skip("-short: waits for replicas")
+	}
 	servertest.Each(t, nil, func(t *testing.T, primary *servertest.Server) {
 		replica := servertest.StartReplica(t, primary, nil)
 		for _, mode := range lib.Few {
@@ -168,6 +171,9 @@ func together(t *testing.T, s *script.Store) {
 // clusterWaitsForReplicas: in a cluster the node that has written is asked, also while a
 // slot moves.
 func clusterWaitsForReplicas(t *testing.T, lib *Library) {
+	if testing.Short() {
+		t.Skip("-short: waits for replicas")
+	}
 	servertest.EachCluster(t, 2, nil, func(t *testing.T, c *servertest.Cluster) {
 		c.AddReplica(c.Nodes()[0]) // the other has none
 		s, err := script.New(lib.Open(t, At{Cluster: c.Addrs(), Mode: lib.ClusterModes[0]}).Client, &script.Options{Replicas: 1, ReplicaTimeout: 20 * time.Second, Timeout: time.Minute})

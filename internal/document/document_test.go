@@ -106,6 +106,9 @@ func TestParseFindsSeveralMistakes(t *testing.T) {
 
 // TestParseIsBounded: each of these texts took the parser minutes, or all memory.
 func TestParseIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: documents of 50,000 lines")
+	}
 	lines := func(n int, format string) string {
 		var b strings.Builder
 		for i := range n {

@@ -15,8 +15,11 @@ import (
 )
 
 // missingRights are the rights that users of these tests lack: each alone, and each two
-// of those that write.
+// of those that write. With -short some, each alone.
 func missingRights() (all []string) {
+	if testing.Short() {
+		return []string{"set", "lset", "rpush", "ltrim", "pexpire", "del", "lrange"}
+	}
 	var writing []string
 	for _, right := range strings.Fields(leastCommands) {
 		all = append(all, right[1:])
@@ -26,9 +29,7 @@ func missingRights() (all []string) {
 	}
 	for i, one := range writing {
 		for _, other := range writing[:i] {
-			if !testing.Short() {
-				all = append(all, one+" "+other)
-			}
+			all = append(all, one+" "+other)
 		}
 	}
 	return all

@@ -16,7 +16,11 @@ import (
 // back now and then.
 func TestModelsDecideAsTheOracle(t *testing.T) {
 	const start = 1_790_000_000_000_000
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		limit, period, capacity := 1+r.Int64N(9), 1+r.Int64N(1000), 1+r.Int64N(9)
 		for _, kind := range oracle.Kinds() {

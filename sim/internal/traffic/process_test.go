@@ -33,6 +33,9 @@ func count(t *testing.T, s *Stream, until time.Duration) (n int64) {
 }
 
 func TestMeanRateOverALongRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a million requests of each process")
+	}
 	for _, c := range []struct {
 		name   string
 		length time.Duration
@@ -246,14 +249,14 @@ func TestCountsFollowTheListOnceOrAgain(t *testing.T) {
 // beginning: in the first seconds, and over an hour, the rate of many runs is the one that
 // was asked for. Tails of 1.4 make the rate of a single run vary by a tenth.
 func TestParetoHasItsRateFromTheBeginning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: thousands of runs")
+	}
 	for _, c := range []struct {
 		alpha  scenario.Decimal
 		length time.Duration
 		runs   uint64
 	}{{1_400_000, 10 * time.Second, 4000}, {1_900_000, time.Minute, 1000}, {1_900_000, time.Hour, 100}} {
-		if testing.Short() && c.length == time.Hour {
-			continue
-		}
 		n := int64(0)
 		for seed := range c.runs {
 			l := scenario.Traffic{Process: scenario.Process{Kind: "pareto", Rate: rate(50, time.Second), Alpha: c.alpha}}

@@ -95,8 +95,11 @@ func TestBrokenGzipIsAnErrorAfterTheEventsBeforeIt(t *testing.T) {
 		}
 		return n, err
 	}
-	last := 0
-	for n := 2; n < len(whole); n++ {
+	last, step := 0, 1
+	if testing.Short() {
+		step = 29
+	}
+	for n := 2 + (len(whole)-3)%step; n < len(whole); n += step { // the last byte, too
 		for _, format := range []string{"auto", "jsonl"} {
 			got, err := read(whole[:n], format)
 			if got == events && err == io.EOF && n == len(whole)/2 {
