@@ -14,7 +14,7 @@ import (
 var mostLines = map[string]int{
 	".":                     6500,
 	"internal/live":         550,
-	"internal/load":         700,
+	"internal/load":         650,
 	"internal/load/target":  350,
 	"internal/manual":       250,
 	"internal/report":       3300,
