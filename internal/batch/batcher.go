@@ -10,8 +10,8 @@ import "iter"
 //
 // Groups wait in queues, one for each tag; only groups of one queue share a call. A
 // group that arrives while its queue may make a call leaves immediately, alone. Groups
-// that arrive while calls are in flight wait, and leave together with the next one:
-// there is no timer. Groups of a queue leave in the order in which they came, and
+// that arrive while calls are in flight wait, and leave together with the next one.
+// Groups of a queue leave in the order in which they came, and
 // queues take turns.
 //
 // A queue belongs to the node that has the keys of its tag. Nodes do not wait for each
@@ -20,8 +20,12 @@ import "iter"
 // calls of a node have a bound of their own; where it is reached, the queues of the
 // node wait.
 //
-// An event is Enqueue, Cancel, Leave or Done; after each, Next returns the calls to
-// make now.
+// A call can hold back the next one of its queue, which then leaves when the first one
+// has come back, or earlier if it has enough groups. (So does Nagle's algorithm with small
+// segments.)
+//
+// An event is Enqueue, Cancel, Leave, Done, HoldBack or LetGo; after each, Next returns
+// the calls to make now.
 type Batcher[T any] struct {
 	limits    Limits
 	untagged  *queue[T]            // that of all groups where there is one server
@@ -38,6 +42,7 @@ type Batcher[T any] struct {
 // Limits bound the calls of a Batcher. All are at least 1.
 type Limits struct {
 	Groups, Keys int // in one call; a group alone may have more keys
+	Enough       int // groups of a call that none holds back
 	Queue        int // calls of one queue in flight
 	Node         int // calls of one node in flight, and as many that are abandoned
 	Abandoned    int // abandoned calls of a node that is not known
@@ -66,6 +71,7 @@ type Call[T any] struct {
 	node      *node[T]
 	number    uint64 // 0 once it is done
 	waiting   int    // groups that have not left
+	holdsBack bool
 	abandoned bool
 	answers   uint64 // of the node, when the call was made
 }
@@ -76,8 +82,10 @@ type queue[T any] struct {
 	node     *node[T]
 	own      node[T] // its node, where nodes are not known
 	waiting  list[*Group[T]]
+	count    int             // of waiting
 	inFlight int             // without those that are abandoned
 	calls    int             // with them
+	holding  int             // calls in flight that hold back the next one
 	place    link[*queue[T]] // in ready of its node
 }
 
@@ -113,6 +121,7 @@ func (b *Batcher[T]) Enqueue(tag, node string, g *Group[T]) {
 	b.move(q, node)
 	g.queue = q
 	q.waiting.push(&g.place, g)
+	q.count++
 	b.waiting++
 	b.update(q)
 }
@@ -161,6 +170,7 @@ func (b *Batcher[T]) Done(c *Call[T], answered bool) {
 	if answered {
 		n.answers++
 	}
+	c.letGo()
 	if c.abandoned {
 		n.abandoned--
 		b.abandoned--
@@ -198,6 +208,7 @@ func (b *Batcher[T]) Leave(g *Group[T]) (inFlight, abandoned bool) {
 		return true, false
 	}
 	c.abandoned = true
+	c.letGo()
 	c.queue.inFlight--
 	c.node.inFlight--
 	c.node.abandoned++
@@ -206,6 +217,37 @@ func (b *Batcher[T]) Leave(g *Group[T]) (inFlight, abandoned bool) {
 	b.update(c.queue)
 	b.openOrClose(c.node) // the queue may belong to another one by now
 	return true, true
+}
+
+// HoldBack lets a call in flight, that somebody waits for, hold back the next one of its queue:
+// until it is done or abandoned, or LetGo.
+func (b *Batcher[T]) HoldBack(c *Call[T]) {
+	if c.number == 0 || c.abandoned || c.holdsBack {
+		return
+	}
+	c.holdsBack = true
+	c.queue.holding++
+	b.update(c.queue)
+}
+
+// LetGo ends HoldBack.
+func (b *Batcher[T]) LetGo(c *Call[T]) {
+	if c.letGo() {
+		b.update(c.queue)
+	}
+}
+
+// HoldsBack reports whether the call holds back the next one.
+func (c *Call[T]) HoldsBack() bool { return c.holdsBack }
+
+// letGo reports whether the call held back the next one until now.
+func (c *Call[T]) letGo() bool {
+	if !c.holdsBack {
+		return false
+	}
+	c.holdsBack = false
+	c.queue.holding--
+	return true
 }
 
 // Silent reports whether the node of a call in flight has answered nothing since the
@@ -247,6 +289,7 @@ func (b *Batcher[T]) Waiting() int { return b.waiting }
 
 func (b *Batcher[T]) takeOut(g *Group[T]) {
 	g.queue.waiting.remove(&g.place)
+	g.queue.count--
 	g.queue = nil
 	b.waiting--
 }

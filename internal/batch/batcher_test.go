@@ -44,6 +44,7 @@ type modelCall struct {
 	tag, node string
 	groups    []*Group[string]
 	left      map[*Group[string]]bool
+	holds     bool // back the next one
 	answered  bool // the node, since the call was made
 }
 
@@ -72,7 +73,9 @@ func (m *model) count(f func(c *modelCall) bool) (n int) {
 func (m *model) settle(tag string) {
 	node := m.node[tag]
 	inFlight := m.count(func(c *modelCall) bool { return c.tag == tag && !c.abandoned() })
-	m.turns[node] = stand(m.turns[node], tag, len(m.of(tag)) > 0 && inFlight < m.limits.Queue)
+	held := m.count(func(c *modelCall) bool { return c.tag == tag && c.holds && !c.abandoned() }) > 0
+	may := len(m.of(tag)) > 0 && inFlight < m.limits.Queue && (!held || len(m.of(tag)) >= m.limits.Enough)
+	m.turns[node] = stand(m.turns[node], tag, may)
 	m.settleNode(node)
 }
 
@@ -162,6 +165,7 @@ func TestBatcherIsItsModel(t *testing.T) {
 		limits := Limits{
 			Groups:    rapid.IntRange(1, 6).Draw(t, "groups"),
 			Keys:      rapid.IntRange(1, 10).Draw(t, "keys"),
+			Enough:    rapid.IntRange(1, 6).Draw(t, "groups that none holds back"),
 			Queue:     rapid.IntRange(1, 3).Draw(t, "calls of a queue"),
 			Node:      rapid.IntRange(1, 5).Draw(t, "calls of a node"),
 			Abandoned: rapid.IntRange(1, 4).Draw(t, "abandoned calls of a node that is not known"),
@@ -221,6 +225,20 @@ func TestBatcherIsItsModel(t *testing.T) {
 				}
 				m.settle(done.tag)
 				m.settleNode(done.node)
+			},
+			"hold back or let go": func(t *rapid.T) {
+				if len(calls) == 0 {
+					t.Skip("nothing is in flight")
+				}
+				i := rapid.IntRange(0, len(calls)-1).Draw(t, "which")
+				if rapid.Bool().Draw(t, "hold") {
+					b.HoldBack(calls[i])
+					m.calls[i].holds = true
+				} else {
+					b.LetGo(calls[i])
+					m.calls[i].holds = false
+				}
+				m.settle(m.calls[i].tag)
 			},
 			"leave": func(t *rapid.T) {
 				if len(all) == 0 {
@@ -336,6 +354,42 @@ func TestSingleGroupLeavesImmediately(t *testing.T) {
 			t.Fatalf("%v leave after the reply", names(second.Groups))
 		}
 		b.Done(&second, true)
+	}
+}
+
+// TestCallIsHeldBack: until the one before it has come back, lets go, or was left by all, or until
+// it has enough groups.
+func TestCallIsHeldBack(t *testing.T) {
+	for _, end := range []string{"done", "let go", "abandoned", "enough"} {
+		b := New[string](Limits{Groups: 5, Keys: 9, Enough: 3, Queue: 2, Node: 2, Abandoned: 2})
+		first, second := newGroup("first", 1), newGroup("second", 1)
+		var holds, next Call[string]
+		b.Enqueue("", "", first)
+		b.Next(&holds)
+		b.HoldBack(&holds)
+		b.Enqueue("", "", second)
+		if b.Ready() {
+			t.Fatal("a call leaves that is held back")
+		}
+		want := []string{"second"}
+		switch end {
+		case "done":
+			b.Done(&holds, true)
+		case "let go":
+			b.LetGo(&holds)
+		case "abandoned":
+			b.Leave(first)
+		case "enough":
+			b.Enqueue("", "", newGroup("third", 1))
+			if b.Ready() {
+				t.Fatal("a call leaves that is held back and has not enough groups")
+			}
+			b.Enqueue("", "", newGroup("fourth", 1))
+			want = []string{"second", "third", "fourth"}
+		}
+		if !b.Next(&next) || !slices.Equal(names(next.Groups), want) {
+			t.Errorf("%s: %v leave, want %v", end, names(next.Groups), want)
+		}
 	}
 }
 

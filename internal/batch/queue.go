@@ -59,8 +59,8 @@ const maxNodes = 64
 // but untagged.
 func (b *Batcher[T]) update(q *queue[T]) {
 	n := q.node
-	_, waits := q.waiting.first()
-	switch may := waits && q.inFlight < b.limits.Queue; {
+	waits := q.count > 0
+	switch may := waits && q.inFlight < b.limits.Queue && (q.holding == 0 || q.count >= b.limits.Enough); {
 	case may && !q.place.listed:
 		n.ready.push(&q.place, q)
 	case !may && q.place.listed:
