@@ -35,6 +35,9 @@ type Options struct {
 	// lie on several servers it counts for each hash tag, and over all of them 64
 	// are the most. Applies and Peeks count apart, and never share a call. With
 	// sharing off there is no bound but that of the client library.
+	//
+	// A call that four callers of one slot or more share holds back the next one until it
+	// has come back, until 64 wait, or for 1 ms.
 	InFlight int
 
 	// Timeout bounds a call to the server, as the deadline of the context that
