@@ -229,11 +229,9 @@ func suggestionFor(traffic, early, later *suggest.Traffic, form suggest.Form, ta
 		one.OneLess = effectOf(traffic, *found.Less)
 	}
 	spec := found.Algorithm.Spec()
-	for _, f := range algorithm.Families() {
-		if f.Kind == spec.Kind {
-			rate, _ := f.Parameters(spec)
-			one.Period, one.Most = microsOf(rate.Per), f.Bound(spec, rate.Per-time.Microsecond)
-		}
+	if f, known := algorithm.FamilyOf(spec.Kind); known {
+		rate, _ := f.Parameters(spec)
+		one.Period, one.Most = microsOf(rate.Per), f.Bound(spec, rate.Per-time.Microsecond)
 	}
 	if early.Requests() == 0 || later.Requests() == 0 {
 		return one, nil

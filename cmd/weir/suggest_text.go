@@ -30,11 +30,8 @@ type suggestions struct {
 
 // peakOf is what clients asked for at most in any window of a length.
 type peakOf struct {
-	Window     micros `json:"window_us"`
-	Half       int64  `json:"p50"`
-	Ninety     int64  `json:"p90"`
-	NinetyNine int64  `json:"p99"`
-	Most       int64  `json:"max"`
+	Window micros `json:"window_us"`
+	suggest.Peak
 }
 
 func (a *suggestions) addPeaks(t *suggest.Traffic) {
@@ -42,8 +39,7 @@ func (a *suggestions) addPeaks(t *suggest.Traffic) {
 		if window > time.Second && window > t.Span() {
 			return
 		}
-		p := suggest.PeakOf(t.Peaks(window))
-		a.Peaks = append(a.Peaks, peakOf{microsOf(window), p.Half, p.Ninety, p.NinetyNine, p.Most})
+		a.Peaks = append(a.Peaks, peakOf{microsOf(window), suggest.PeakOf(t.Peaks(window))})
 	}
 }
 

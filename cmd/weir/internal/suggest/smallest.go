@@ -30,14 +30,12 @@ func (f Form) Check() error {
 
 // periodOf is the period of a limit; 0 of an algorithm of a user.
 func periodOf(a algorithm.Algorithm) time.Duration {
-	spec := a.Spec()
-	for _, family := range algorithm.Families() {
-		if family.Kind == spec.Kind {
-			rate, _ := family.Parameters(spec)
-			return rate.Per
-		}
+	family, known := algorithm.FamilyOf(a.Spec().Kind)
+	if !known {
+		return 0
 	}
-	return 0
+	rate, _ := family.Parameters(a.Spec())
+	return rate.Per
 }
 
 // With is the limit with a number.
@@ -169,7 +167,12 @@ func (t *Traffic) try(f Form, number int64) (tried Found, isLimit bool) {
 }
 
 // Peak is a line of peaks of clients in windows of one length.
-type Peak struct{ Half, Ninety, NinetyNine, Most int64 }
+type Peak struct {
+	Half       int64 `json:"p50"`
+	Ninety     int64 `json:"p90"`
+	NinetyNine int64 `json:"p99"`
+	Most       int64 `json:"max"`
+}
 
 // PeakOf sums up what Peaks returns.
 func PeakOf(peaks []int64) Peak {
