@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/weirgo/weir/internal/servertest"
 )
 
 // FuzzListeners: no request to the listeners http and admin, with everything that they may
@@ -38,6 +40,7 @@ func FuzzListeners(f *testing.F) {
 		"weir.yaml", free+"limits: {api: 'fixed-window:2/1h'}\nrls: {files: [envoy.yaml]}\ngubernator: {enabled: true}\nauth: {file: callers.yaml}\nstore: {max_keys: 1000}\n"+
 			"on_failure: open\nself_limits: {checks: '"+many+"', reads: '"+many+"', writes: '"+many+"'}\n")
 	s := runLogged(f, load(f, folder), &Options{}, slog.New(slog.DiscardHandler))
+	servertest.Await(f, "the service is ready", func() bool { return s.ready.why() == "" }) // until then /readyz answers 503
 	f.Fuzz(func(t *testing.T, method, target, body, media, authorization, cookie string) {
 		path, query, _ := strings.Cut(target, "?")
 		u := &url.URL{Path: path, RawQuery: query}
