@@ -208,6 +208,16 @@ func finishOptions(all []*option, arguments []string) error {
 	return nil
 }
 
+// refuse refuses flags that are given and are not among those that a use takes.
+func (s *streams) refuse(takes string, problem func(flag string) error) error {
+	for _, o := range s.given {
+		if flag := o.flag(); !slices.Contains(strings.Fields(takes), flag) {
+			return usageError{problem(flag)}
+		}
+	}
+	return nil
+}
+
 // findFlag finds a flag by its name, as it was written.
 func findFlag(all []*option, name string) (*option, error) {
 	like := ""

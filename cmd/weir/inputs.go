@@ -68,10 +68,8 @@ func newInputs(names []string, s *streams, outputs []outputFlag) (*inputs, error
 		case all.size >= 0:
 			all.size += about.Size()
 		}
-		for _, o := range outputs {
-			if err := checkOutput(about, o, s.out, "the trace itself"); err != nil {
-				return nil, err
-			}
+		if err := checkOutputs(about, outputs, s.out, "the trace itself"); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
@@ -88,18 +86,16 @@ func (all *inputs) stat(name string) (fs.FileInfo, error) {
 	return nil, nil
 }
 
-// checkOutput makes sure that an output is not a file that is read, which an error calls
-// what.
-func checkOutput(from fs.FileInfo, o outputFlag, out io.Writer, what string) error {
-	if o.name == "" {
-		return nil
-	}
-	to, err := os.Stat(o.name)
-	if file, is := out.(*os.File); o.name == "-" && is {
-		to, err = file.Stat()
-	}
-	if err == nil && os.SameFile(from, to) {
-		return usageError{fmt.Errorf("%s: %q is %s: must be another file", o.flag, o.name, what)}
+// checkOutputs makes sure that no output is a file that is read, which an error calls what.
+func checkOutputs(from fs.FileInfo, outputs []outputFlag, out io.Writer, what string) error {
+	for _, o := range outputs {
+		to, err := os.Stat(o.name)
+		if file, is := out.(*os.File); o.name == "-" && is {
+			to, err = file.Stat()
+		}
+		if o.name != "" && err == nil && os.SameFile(from, to) {
+			return usageError{fmt.Errorf("%s: %q is %s: must be another file", o.flag, o.name, what)}
+		}
 	}
 	return nil
 }

@@ -64,10 +64,8 @@ func (c *policyCommand) Run(ctx context.Context, s *streams) error {
 	if !known {
 		return usageError{fmt.Errorf("%q is no action: must be check, explain, diff or schema", c.Action)}
 	}
-	for _, o := range s.given {
-		if flag := o.flag(); !slices.Contains(strings.Fields(takes), flag) {
-			return usageError{fmt.Errorf("%s does not go with %s: must be left out", flag, c.Action)}
-		}
+	if err := s.refuse(takes, func(flag string) error { return fmt.Errorf("%s does not go with %s: must be left out", flag, c.Action) }); err != nil {
+		return err
 	}
 	if err := checkStandardInput(c.Files); err != nil {
 		return err
@@ -127,10 +125,8 @@ func readPolicy(ctx context.Context, s *streams, name string, opts *policy.Compi
 		return nil, nil, err
 	}
 	defer from.Close() // nothing was written
-	for _, o := range outputs {
-		if err := from.checkOutput(o, s.out, "the policy itself"); err != nil {
-			return nil, nil, err
-		}
+	if err := from.checkOutputs(outputs, s.out, "the policy itself"); err != nil {
+		return nil, nil, err
 	}
 	text, err := io.ReadAll(io.LimitReader(from, document.MaxBytes+1)) // more than Parse takes: it says so
 	if err != nil {

@@ -74,25 +74,16 @@ var simUses = []struct {
 
 // use returns the flag that says what to do, and refuses those that do not go with it.
 func (c *simCommand) use(s *streams) (string, error) {
-	var given []string
-	for _, o := range s.given {
-		given = append(given, o.flag())
-	}
 	for _, u := range simUses {
-		if u.flag != "" && !slices.Contains(given, u.flag) {
+		if u.flag != "" && !slices.ContainsFunc(s.given, func(o *option) bool { return o.flag() == u.flag }) {
 			continue
 		}
-		takes := strings.Fields(u.takes)
-		for _, flag := range given {
-			switch {
-			case slices.Contains(takes, flag):
-			case u.flag != "":
-				return "", usageError{fmt.Errorf("%s does not go with %s: must be left out", flag, u.flag)}
-			default:
-				return "", usageError{fmt.Errorf("%s is for --seeds and --shrink: must be left out", flag)}
+		return u.flag, cmp.Or(s.refuse(u.takes, func(flag string) error {
+			if u.flag == "" {
+				return fmt.Errorf("%s is for --seeds and --shrink: must be left out", flag)
 			}
-		}
-		return u.flag, c.check(u.flag)
+			return fmt.Errorf("%s does not go with %s: must be left out", flag, u.flag)
+		}), c.check(u.flag))
 	}
 	panic("the last use is always asked for")
 }

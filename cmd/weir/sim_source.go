@@ -42,7 +42,8 @@ func (c *simCommand) source(ctx context.Context, s *streams) (*simSource, error)
 	case c.Replay != "":
 		err = src.read(ctx, c.Replay, s)
 	case c.Scenario == "":
-		return src, c.checkLimits()
+		_, err = c.limits()
+		return src, err
 	case isBuiltin(c.Scenario):
 		src.words, src.builtin = []string{c.Scenario}, true
 		src.scenario, err = scenario.Load(c.Scenario)
@@ -85,10 +86,8 @@ func (src *simSource) read(ctx context.Context, name string, s *streams) error {
 		return err
 	}
 	defer in.Close() // always nil
-	for _, o := range src.flags.outputFlags() {
-		if err := in.checkOutput(o, s.out, "the scenario itself"); err != nil {
-			return err
-		}
+	if err := in.checkOutputs(src.flags.outputFlags(), s.out, "the scenario itself"); err != nil {
+		return err
 	}
 	src.name = in.name
 	src.scenario, err = scenario.Parse(in)
@@ -123,12 +122,6 @@ func (src *simSource) located(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", src.name, err)
-}
-
-// checkLimits reads the limits that were given.
-func (c *simCommand) checkLimits() error {
-	_, err := c.limits()
-	return err
 }
 
 // limits returns the limits that were given, named for their kind.

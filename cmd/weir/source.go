@@ -88,9 +88,9 @@ func (src *source) Close() error {
 	return nil
 }
 
-// checkOutput makes sure that an output is not the very file that is being read; what is
-// what an error calls it.
-func (src *source) checkOutput(o outputFlag, out io.Writer, what string) error {
+// checkOutputs makes sure that no output is the very file that is being read; what is what an
+// error calls it.
+func (src *source) checkOutputs(outputs []outputFlag, out io.Writer, what string) error {
 	if src.file == nil {
 		return nil
 	}
@@ -98,5 +98,5 @@ func (src *source) checkOutput(o outputFlag, out io.Writer, what string) error {
 	if err != nil || !about.Mode().IsRegular() {
 		return nil
 	}
-	return checkOutput(about, o, out, what)
+	return checkOutputs(about, outputs, out, what)
 }
