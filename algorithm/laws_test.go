@@ -1,10 +1,12 @@
 package algorithm_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/conformance"
+	"github.com/weirgo/weir/internal/race"
 	"pgregory.net/rapid"
 )
 
@@ -51,6 +53,9 @@ func drawNear(t *rapid.T, p params) params {
 // TestLawsOfFamilies checks them for tiny, usual and the largest limits, as they are
 // written by hand, where a failure is easiest to read.
 func TestLawsOfFamilies(t *testing.T) {
+	if testing.Short() && !race.Enabled && strconv.IntSize == 64 {
+		t.Skip("-short: many sizes; TestLaws draws some")
+	}
 	for _, f := range algorithm.Families() {
 		t.Run(f.Name, func(t *testing.T) { conformance.TestFamily(t, f) })
 	}

@@ -320,6 +320,9 @@ var mutants = []struct {
 // for all: without faults, then with a clock that goes back, then with all limits
 // together.
 func TestMutantsAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: dozens of mistakes")
+	}
 	alone := parsed(t, crowded)
 	back := parsed(t, crowded+"faults:\n  - {kind: clock, at: 1m, step: -2s}\n  - {kind: clock, at: 2m, step: -20s}\n")
 	together := parsed(t, crowded+"together: true\n")
@@ -362,7 +365,7 @@ func (i impatient) Sweep(now algorithm.Instant) int { return i.Store.Sweep(now +
 // first seeds.
 func TestExplorationReachesLifeTimes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a search through seeds; TestMutantsAreCaught has mistakes that are found at once")
+		t.Skip("-short: a search through seeds")
 	}
 	opts := &Options{NewStore: func(clock store.Clock) (store.Store, error) {
 		s, err := memorystore.New(&memorystore.Options{Clock: clock})

@@ -83,6 +83,9 @@ func (a *anyKey) apply(ctx context.Context, ops []store.Op, next store.ApplyFunc
 
 // TestMistakesInDecoratorsAreCaught: F4, F5 and N1 to N3.
 func TestMistakesInDecoratorsAreCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: runs with mistakes")
+	}
 	type decorators = world.Decorators
 	for _, m := range []struct {
 		name  string

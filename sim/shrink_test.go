@@ -9,6 +9,9 @@ import (
 
 // TestShrinkKeepsTheRule: what is left is small, valid, and violates the same rule.
 func TestShrinkKeepsTheRule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: searches for a small scenario")
+	}
 	opts := &Options{NewStore: mutant(dropsCharges)}
 	shrunk := 0
 	for seed := uint64(1); shrunk < 3; seed++ {
@@ -50,6 +53,9 @@ func TestShrinkKeepsTheRule(t *testing.T) {
 
 // TestShrinkKeepsTheFaultThatMatters: here a fault is the cause.
 func TestShrinkKeepsTheFaultThatMatters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: searches for a small scenario")
+	}
 	s := parsed(t, disturbed)
 	lost := func(s *scenario.Scenario) bool {
 		for _, r := range ran(t, s, nil) {
