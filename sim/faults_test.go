@@ -8,6 +8,7 @@ import (
 	"github.com/weirgo/weir/algorithm"
 	"github.com/weirgo/weir/sim/internal/check"
 	"github.com/weirgo/weir/sim/result"
+	"github.com/weirgo/weir/sim/scenario"
 	"github.com/weirgo/weir/store"
 )
 
@@ -162,9 +163,10 @@ func TestAFaultActsUntilItsBreakersHaveClosed(t *testing.T) {
 			s := parsed(t, quiet+"faults: ["+c.faults+"]\n")
 			s.Traffic[0].Process = parsed(t, strings.Replace(quiet, "100/1s", "500/1s", 1)).Traffic[0].Process
 			s.Nodes.Breaker, s.Nodes.OnFailure, s.Duration = true, "local", 30*time.Second
-			want := make([]int64, len(s.Faults))
+			want, over := make([]int64, len(s.Faults)), make([]int64, len(s.Faults))
 			for i, f := range s.Faults {
-				want[i] = (f.At + f.For).Microseconds() + settles
+				over[i] = (f.At + f.For).Microseconds() + settles
+				want[i] = over[i]
 			}
 			r := ran(t, s, &Options{Trace: func(e *result.Event) {
 				if e.Kind != "breaker" || e.Note != "closed" {
@@ -185,7 +187,7 @@ func TestAFaultActsUntilItsBreakersHaveClosed(t *testing.T) {
 				if c.name == "to the end" {
 					want[i] = s.Duration.Microseconds()
 				}
-				if over := (s.Faults[i].At + s.Faults[i].For).Microseconds() + settles; f.UntilMicros != want[i] || c.opened[i] != (want[i] > over) {
+				if late := f.UntilMicros - want[i]; late < 0 || late > 2000 || c.opened[i] && late != 0 || c.opened[i] != (want[i] > over[i]) {
 					t.Errorf("fault %d, from %d to %d, acts until %d, want %d", i, f.FromMicros, f.ToMicros, f.UntilMicros, want[i])
 				}
 				if c.opened[i] {
@@ -196,6 +198,55 @@ func TestAFaultActsUntilItsBreakersHaveClosed(t *testing.T) {
 				t.Errorf("%d decisions of the failure mode are those of faults, want %d", byMode, r.Totals.Degraded)
 			}
 		})
+	}
+}
+
+// TestAFaultActsUntilItsCallsAreOver: a call that is sent while a fault lasts may end after it, and the server may still
+// execute what came meanwhile.
+func TestAFaultActsUntilItsCallsAreOver(t *testing.T) {
+	const settles = 1_000_000                  // the period
+	for fault, over := range map[string]int64{ // one request at 6.9 s
+		"{kind: partition, at: 5s, for: 2s}":                                              9_900_000, // its call_timeout
+		"{kind: partition, at: 5s, for: 2s, nodes: [1]}":                                  7_000_000, // it is of node 0
+		"{kind: partition, at: 5s, for: 2s, direction: replies}":                          9_900_000,
+		"{kind: loss, at: 5s, for: 2s, rate: 100%}":                                       9_900_000,
+		"{kind: dead, at: 6s}":                                                            9_900_000,
+		"{kind: dead, at: 2s}":                                                            9_900_000, // nobody has used it before
+		"{kind: down, at: 5s, for: 2s}":                                                   7_000_000, // it is refused immediately
+		"{kind: down, at: 6900500us, for: 99500us}":                                       7_000_000,
+		"{kind: restart, at: 5s, for: 1901ms}":                                            6_902_000, // it is refused in the last moment
+		"{kind: freeze, at: 5s, for: 2s}":                                                 7_001_000, // it is answered then
+		"{kind: slow, at: 5s, for: 2s, delay: 500ms}":                                     7_402_000,
+		"{kind: slow, at: 5s, for: 2s, delay: 9s}":                                        15_901_000, // the server executes it, although it is given up
+		"{kind: slow, at: 5s, for: 2s, delay: 9s}\n  - {kind: restart, at: 11s, for: 1s}": 11_000_000, // and forgets it
+		"{kind: reordering, at: 5s, for: 2s, rate: 100%, delay: 10s}":                     17_000_000, // when its messages come at the latest
+		"{kind: crash, at: 5s, for: 2s, nodes: [1]}":                                      7_000_000,
+		"{kind: clock, at: 5s, step: 100ms}":                                              5_000_000,
+	} {
+		s := parsed(t, quiet+"faults:\n  - "+fault+"\n")
+		s.Traffic[0].Start, s.Traffic[0].Count = 6900*time.Millisecond, 1
+		s.Traffic[0].Process = parsed(t, strings.Replace(quiet, "{kind: poisson, rate: 100/1s}", "{kind: constant, rate: 1/1s}", 1)).Traffic[0].Process
+		s.Traffic[0].Retry = scenario.Retries{}
+		if f := ran(t, s, nil)[0].Faults[0]; f.UntilMicros != over+settles {
+			t.Errorf("%s: it acts until %d, want %d and the time to settle", fault, f.UntilMicros, over)
+		}
+	}
+	// With more traffic no decision without the server comes later than that.
+	for _, fault := range []string{
+		"{kind: partition, at: 5s, for: 2s}", "{kind: loss, at: 5s, for: 2s, rate: 40%}", "{kind: freeze, at: 5s, for: 2s}", "{kind: dead, at: 7s}",
+		"{kind: slow, at: 5s, for: 2s, delay: 60ms}", "{kind: slow, at: 5s, for: 1s, delay: 300ms}", "{kind: restart, at: 5s, for: 2s}",
+	} {
+		s := parsed(t, quiet+"faults:\n  - "+fault+"\n")
+		s.Nodes.OnFailure = "local"
+		last := int64(0)
+		r := ran(t, s, &Options{Trace: func(e *result.Event) {
+			if e.Kind == "fallback" {
+				last = e.Micros
+			}
+		}})[0]
+		if f := r.Faults[0]; f.Degraded != r.Totals.Degraded || last == 0 || last > f.UntilMicros-settles+100_000 { // the time-out of callers
+			t.Errorf("%s: it acts until %d, the last decision without the server was at %d; %d of %d are its own", fault, f.UntilMicros, last, f.Degraded, r.Totals.Degraded)
+		}
 	}
 }
 

@@ -26,7 +26,9 @@ type Result struct {
 	Limits  []Limit   `json:"limits"`
 	Traffic []Traffic `json:"traffic"`
 	// Servers are the requests for keys of each server, where there are several.
-	Servers    []Counts     `json:"servers,omitempty"`
+	Servers []Counts `json:"servers,omitempty"`
+	// Clocks are those of the nodes, where they differ from the start on.
+	Clocks     []Clock      `json:"clocks,omitempty"`
 	Faults     []Fault      `json:"faults,omitempty"`
 	Series     Series       `json:"series"`
 	Wait       Wait         `json:"wait"`
@@ -81,14 +83,15 @@ type Limit struct {
 	ExecutedUnits   int64 `json:"executed_units"`
 	// Keys is the number of slots that were charged.
 	Keys int64 `json:"keys"`
-	// OverUnits is the most by which one slot exceeded its limit, in units, also those
-	// that were admitted without the server; OverBoundUnits is the most that the faults
+	// OverUnits is the most by which one slot exceeded its limit, in units that callers were
+	// told to use, by the server or without it, each once; OverBoundUnits is the most that the faults
 	// until then explain; OverMicros is its time, and OverKey its key.
 	OverUnits      int64  `json:"over_units"`
 	OverBoundUnits int64  `json:"over_bound_units"`
 	OverMicros     int64  `json:"over_micros"`
 	OverKey        string `json:"over_key,omitempty"`
-	// Worst is the most that was admitted in any half-open window of the period.
+	// Worst is the most that callers were told to use in any half-open window of the period. What the
+	// server charged although its caller was denied, got no decision or was admitted without it does not count.
 	Worst Worst `json:"worst"`
 	// Curve is the most that was admitted to one slot within closed intervals of a
 	// length. It follows CurveKeys slots, out of CurveOf that had an admission: the
@@ -158,9 +161,16 @@ type Reservations struct {
 	ActualUnits    int64 `json:"actual_units"`
 }
 
+// Clock is about the clock of a node.
+type Clock struct {
+	// AheadMicros is by how many µs it is ahead at the start; below 0 it is behind. DriftMicros is how many it gains a second.
+	AheadMicros int64 `json:"ahead_micros"`
+	DriftMicros int64 `json:"drift_micros"`
+}
+
 // Fault is about the time from when a fault began until its effects were over: a
-// time-to-full after its end and after each breaker that it opened has closed again, or the
-// end of the scenario.
+// time-to-full after its end, after the calls that outlive it, and after each breaker that it opened has closed
+// again, or the end of the scenario.
 type Fault struct {
 	Kind string `json:"kind"`
 	// Servers are the numbers of the servers that it acts on; nil is all.

@@ -8,8 +8,8 @@ import (
 )
 
 // charge charges a slot with what the server committed; always, whether or not the limit had room for it.
-func (c *Checker) charge(s *Slot, at, cost int64, always bool) {
-	l := s.Limit
+func (c *Checker) charge(s *Slot, d *Decision, cost int64, always bool) {
+	l, at := s.Limit, d.At
 	if !s.lossy && s.model.Delay(at) > 0 {
 		c.Goals[Queued]++
 	}
@@ -36,48 +36,59 @@ func (c *Checker) charge(s *Slot, at, cost int64, always bool) {
 	AddUnits(&l.Result.ExecutedUnits, cost)
 	c.fraction(s)
 	if s.leased.taken += cost; c.Leased == nil {
-		c.admitted(s, cost, false)
+		c.admittedByServer(s, d, cost)
 	}
 }
 
-// AdmittedWithout measures an admission that a failure mode made without the server. decided is when a local
+// admittedByServer notes an admission by the server, whose caller is not told yet. Where a reservation is settled, its units were
+// used, whatever the client is told: they count once.
+func (c *Checker) admittedByServer(s *Slot, d *Decision, cost int64) {
+	a := admission{cost: cost, bound: c.explained(s, cost, false)}
+	switch r := d.Reserved; {
+	case r != nil && r.Settling:
+		if !r.closed {
+			a.fate = counts
+			c.add(s, a)
+			c.measureAnswered()
+		}
+	case d.Try != nil && !d.Try.ended:
+		d.Try.charges = append(d.Try.charges, charged{s, c.add(s, a)})
+	}
+}
+
+// AdmittedWithout notes that a caller is told to go on by a failure mode, without the server. decided is when a local
 // store decided; below 0, no local store did.
-func (c *Checker) AdmittedWithout(s *Slot, cost, decided int64) {
+func (c *Checker) AdmittedWithout(try *Try, s *Slot, cost, decided int64) {
 	c.Goals[FallbackAdmitted]++
 	if decided >= 0 {
 		c.admittedLocally(s, cost, decided)
 	}
+	if try != nil {
+		try.drop(&c.admissions, s)
+	}
 	c.admitted(s, cost, true)
 }
 
-// admitted measures an admission in true time.
+// admitted notes an admission that its caller is told now.
 func (c *Checker) admitted(s *Slot, cost int64, without bool) {
-	l := s.Limit
-	if in := s.window.add(&l.curve, c.Now, cost); in > l.curve.worst.Units {
-		l.curve.worst.Units, l.curve.worst.AtMicros, l.curve.worst.Key = in, c.Now, s.Key
-		s.window.follow(&l.curve, c.Now)
-	}
-	units, bound := int64(0), s.forgotten+s.debts
-	if s.trueTime == nil {
-		units, _ = s.model.Excess()
-	} else {
-		units, bound = c.measure(s, cost, without)
-	}
-	if units == 0 {
-		return
-	}
-	if units > l.Result.OverUnits {
-		l.Result.OverUnits, l.Result.OverMicros, l.Result.OverKey = units, c.Now, s.Key
-		s.window.follow(&l.curve, c.Now)
-	}
-	l.Result.OverBoundUnits = max(l.Result.OverBoundUnits, bound)
-	for _, f := range c.Faulty {
-		f.OverUnits = max(f.OverUnits, units)
-	}
+	c.add(s, admission{cost: cost, bound: c.explained(s, cost, without), fate: counts})
+	c.measureAnswered()
 }
 
-// measure charges the model of true time, and returns the excess and what explains it.
-func (c *Checker) measure(s *Slot, cost int64, without bool) (units, bound int64) {
+// explained is how much excess of a slot is explained, after an admission that the server or a failure mode made. The
+// rule true-time compares all of these with it, whatever callers are told of them.
+func (c *Checker) explained(s *Slot, cost int64, without bool) (bound int64) {
+	if bound = s.forgotten + s.debts; s.trueTime != nil {
+		bound = c.measure(s, cost, without)
+	}
+	if c.Leased != nil { // units are used after they were charged
+		bound += s.Limit.Slack(c.Leased.Late)
+	}
+	return bound
+}
+
+// measure charges the model of true time, and returns how much excess is explained.
+func (c *Checker) measure(s *Slot, cost int64, without bool) (bound int64) {
 	now := c.Epoch + c.Now
 	if s.trueTime.Fresh(now) {
 		s.trueForgotten, s.trueLosses, s.without = s.forgotten, s.losses, 0
@@ -86,7 +97,7 @@ func (c *Checker) measure(s *Slot, cost int64, without bool) (units, bound int64
 		s.without += cost
 	}
 	s.trueTime.Charge(now, cost)
-	units, _ = s.trueTime.Excess()
+	units, _ := s.trueTime.Excess()
 	bound = s.trueForgotten + s.without + c.clockSlack(s, 1+s.trueLosses)
 	if s.without > 0 && s.charged {
 		c.Goals[BothAdmitted]++
@@ -95,7 +106,7 @@ func (c *Checker) measure(s *Slot, cost int64, without bool) (units, bound int64
 		c.Fail(TrueTime, "%d units more than the limit were admitted in true time, and %d are explained: %d lost, %d admitted without the server, clocks off by %d µs",
 			units, bound, s.trueForgotten, s.without, s.clock(c).spread())
 	}
-	return units, bound
+	return bound
 }
 
 // Forgotten notes that the server has lost units of a slot, at most its capacity.

@@ -46,7 +46,7 @@ type Checker struct {
 	Limits  []*Limit
 	Goals   [Goals]int64
 	Retries result.RetryAfter
-	// Faulty are the faults whose effects are not over.
+	// Faulty are the faults whose effects are not over. Its elements never change.
 	Faulty []*result.Fault
 	// Failure is the first violation of a rule; nil without one. Its Scenario, Seed and
 	// Limit are not set.
@@ -71,6 +71,8 @@ type Checker struct {
 	Reserves bool
 	// Servers are the clocks of decisions, one for each server.
 	Servers []*Clock
+
+	admissions admissions
 }
 
 // Clock is what the checker knows of the clock of a server's decisions.
@@ -91,6 +93,7 @@ type Decision struct {
 	Slots     []*Slot // of Ops
 	Committed bool
 	Reserved  *Reserved // the reservation that it is of; nil for none
+	Try       *Try      // that it is made for; nil where no caller is told of it
 }
 
 // Fail notes the first violation of a rule.
@@ -131,9 +134,9 @@ func (c *Checker) Verify(d *Decision) {
 		switch {
 		case !d.Committed || op.Request.Cost == 0:
 		case op.Request.Verb == algorithm.Refund:
-			c.refund(s, d.At, int64(op.Request.At), op.Request.Cost)
+			c.refund(s, d, int64(op.Request.At), op.Request.Cost)
 		default:
-			c.charge(s, d.At, op.Request.Cost, op.Request.Verb == algorithm.Charge)
+			c.charge(s, d, op.Request.Cost, op.Request.Verb == algorithm.Charge)
 		}
 		if d.Committed {
 			c.asIf(s, d, op.Request)

@@ -78,13 +78,13 @@ func TestAdmissionsInTrueTimeAreMeasuredApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := c.SlotOf(l, "key", Hash("key"))
-	c.charge(s, c.Epoch, 20, false)
+	c.charge(s, &Decision{At: c.Epoch}, 20, false)
 	if c.Failure != nil {
 		t.Fatalf("%+v", c.Failure)
 	}
 	s.trueTime.Charge(c.Epoch, 1)
 	c.Now++
-	if c.AdmittedWithout(s, 1, c.Now); c.Failure == nil || c.Failure.Rule != TrueTime {
+	if c.AdmittedWithout(nil, s, 1, c.Now); c.Failure == nil || c.Failure.Rule != TrueTime {
 		t.Errorf("%+v", c.Failure)
 	}
 }

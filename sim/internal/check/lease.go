@@ -49,16 +49,17 @@ func (c *Checker) compare(l *leased) {
 }
 
 // refund gives the models of a slot units back that were taken at an instant.
-func (c *Checker) refund(s *Slot, now, taken, cost int64) {
+func (c *Checker) refund(s *Slot, d *Decision, taken, cost int64) {
 	if s.leased.taken -= cost; c.Leased != nil {
 		c.compare(&s.leased)
-	} else {
-		s.window.giveBack(taken-c.Epoch, cost)
+	} else if d.Reserved == nil || !d.Reserved.closed { // it is given back for the first time
+		c.add(s, admission{cost: cost, taken: taken, fate: counts})
+		c.measureAnswered()
 	}
 	s.retryAt, s.freshAt = 0, 0
 	for _, m := range []model.Model{s.model, s.delivered} {
 		if m != nil {
-			m.Charge(now, 0)
+			m.Charge(d.At, 0)
 			m.Refund(taken, cost)
 		}
 	}

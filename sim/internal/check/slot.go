@@ -75,12 +75,18 @@ type Slot struct {
 	denied    bool  // the last decision
 	fractions int8  // charges in a row that left a fraction of a µs
 
-	// trueTime measures what was admitted with and without the server, in true time;
-	// nil where that cannot differ. trueForgotten and trueLosses are forgotten and losses
+	// trueTime is charged with what the server charged and what was admitted without it, in true time;
+	// nil where that cannot differ from model. trueForgotten and trueLosses are forgotten and losses
 	// for it, and without the units that failure modes admitted.
 	trueTime                           model.Model
 	trueForgotten, trueLosses, without int64
 	charged                            bool
+
+	// answered is charged with what callers were told to use, in true time; nil before the first. It begins
+	// anew with the next admission where anew is set. unmeasured is how many it is still to be charged with.
+	answered   model.Model
+	anew       bool
+	unmeasured int
 
 	// locally is how many units the local stores of nodes have admitted, and localSince when
 	// the first was.
@@ -157,7 +163,7 @@ func (c *Checker) newSlot(l *Limit, key string, hash uint64) *Slot {
 // start makes the models of a slot.
 func (c *Checker) start(s *Slot) {
 	l := s.Limit
-	s.model, s.delivered = l.Start(), nil
+	s.model, s.delivered, s.anew = l.Start(), nil, true
 	if c.Reserves && l.KnowsTakes() {
 		s.ifActual = l.Start()
 	}
@@ -175,7 +181,7 @@ func (c *Checker) AtRest(s *Slot) bool {
 		return true // it is not the client's own
 	}
 	at := s.clock(c).Read()
-	return !s.retained && s.open == 0 && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
+	return !s.retained && s.open == 0 && s.unmeasured == 0 && s.forgotten == 0 && s.model.Fresh(at) && (s.delivered == nil || s.byTrueTime || s.delivered.Fresh(at)) &&
 		(s.trueTime == nil || s.trueTime.Fresh(c.Epoch+c.Now)) && s.window.before(c.Now-s.Limit.Period)
 }
 

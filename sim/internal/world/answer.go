@@ -54,7 +54,7 @@ func (w *world) decided(a *attempt, d *weir.Decision, err error) {
 	o, kind := classify(d.Allowed, d.Degraded, d.RetryAfter, err)
 	o.delay = d.Delay
 	if o.degraded && d.Allowed {
-		w.AdmittedWithout(a.client.slots[0], a.cost, w.Now)
+		w.AdmittedWithout(a.try, a.client.slots[0], a.cost, w.Now)
 	}
 	if err == nil && d.Allowed && !o.degraded && w.Leased != nil {
 		w.used(a)
@@ -78,7 +78,7 @@ func (w *world) decidedTogether(a *attempt, r *weir.Result, err error) {
 	}
 	if o.degraded && r.Allowed {
 		for _, s := range a.client.slots {
-			w.AdmittedWithout(s, a.cost, w.Now)
+			w.AdmittedWithout(a.try, s, a.cost, w.Now)
 		}
 	}
 	if err == nil && r.Allowed && !o.degraded && w.Leased != nil {
@@ -141,6 +141,9 @@ func (w *world) answered(a *attempt, o answer) {
 	}
 	if o.class == admitted {
 		check.AddUnits(&a.client.AdmittedUnits, a.cost)
+	}
+	if o.class == admitted || !a.reservation.identified() { // a repeat is told of what was charged before it
+		w.Answered(a.try, o.class == admitted)
 	}
 	w.series.count(w.Now, o)
 	w.servers[a.client.server].checkIsolation(a, o)

@@ -15,6 +15,7 @@ type group struct {
 	slots     []*check.Slot
 	reserved  *reservation // that it is of; nil for none
 	coroutine *coroutine   // that waits for it
+	try       *check.Try   // that it is of; nil for none
 
 	answered bool // the caller has gone on, with or without an answer
 	left     bool // it went without
@@ -32,8 +33,19 @@ func (g *group) leave(now int64, err error) {
 	g.answered, g.left, g.err = true, true, err
 	if g.executed && g.committed {
 		undelivered(g.ops, g.slots, g.at, now)
+		if g.once == nil { // or a repeat is told
+			g.coroutine.world.Unanswered(g.try, g.slots)
+		}
 	}
 	g.coroutine.resume()
+}
+
+// awaited returns the try whose caller may be told of a decision; nil for none.
+func (g *group) awaited() *check.Try {
+	if g.left && g.once == nil {
+		return nil
+	}
+	return g.try
 }
 
 // undelivered notes for each slot that the answer to a commit never reaches its caller.
@@ -54,6 +66,18 @@ type call struct {
 	instant int64 // on the clock of the node, when it was sent
 	done    bool  // the node does not wait for it any more
 	refused bool
+	// outlives are faults that have ended while it was under way.
+	outlives []*fault
+}
+
+// end ends a call: it is answered, or its node does not wait for it any more.
+func (c *call) end() {
+	c.done = true
+	w := c.node.world
+	for _, f := range c.outlives {
+		f.open--
+		f.actsUntil(w, w.Now)
+	}
 }
 
 // The steps of a call on its way. They are the call itself under other names, so that

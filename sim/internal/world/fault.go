@@ -18,6 +18,7 @@ type fault struct {
 	nodes   []*node
 	servers []*server
 	result  result.Fault
+	open    int // calls that outlive it, and servers that are behind because of it
 }
 
 func newFault(w *world, index int) *fault {
@@ -38,13 +39,22 @@ func newFault(w *world, index int) *fault {
 			f.servers = append(f.servers, s)
 		}
 	}
-	f.result = result.Fault{Kind: f.Kind, Servers: f.Fault.Servers, FromMicros: from, ToMicros: to, UntilMicros: min(to+w.settles, w.end)}
+	f.result = result.Fault{Kind: f.Kind, Servers: f.Fault.Servers, FromMicros: from, ToMicros: to}
+	f.actsUntil(w, to)
+	if f.Kind == "reordering" {
+		f.actsUntil(w, to+micros(f.Delay)) // its last message
+	}
 	return f
 }
 
 // sudden reports whether the fault has no length where For is left out.
 func (f *fault) sudden() bool {
 	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "dead" || f.Kind == "clock" && f.Fault.Drift == 0
+}
+
+// actsUntil notes that what the fault does is over at a time at the earliest: the states need some time more.
+func (f *fault) actsUntil(w *world, over int64) {
+	f.result.UntilMicros = max(f.result.UntilMicros, min(over+w.settles, w.end))
 }
 
 // disturbs reports whether the fault acts on messages, or on the server as it answers them.
@@ -62,7 +72,7 @@ type (
 func (b *beginning) happen(w *world) {
 	f := (*fault)(b)
 	f.note(w, check.Began)
-	w.Faulty = append(w.Faulty, &f.result)
+	w.Faulty = append(slices.Clip(w.Faulty), &f.result)
 	w.act(f.turn(w, true))
 	w.queue.plan(f.result.ToMicros, (*ending)(f))
 	w.queue.plan(f.result.UntilMicros, (*aftermath)(f))
@@ -72,6 +82,33 @@ func (e *ending) happen(w *world) {
 	if f := (*fault)(e); f.active {
 		f.note(w, check.Ended)
 		w.act(f.turn(w, false))
+		if f.disturbs() {
+			f.eachConnection(func(c *connection) { c.outlive(f) })
+		}
+		for _, s := range f.servers {
+			if (f.Kind == "slow" || f.Kind == "freeze") && s.busy > w.Now { // it executes what came meanwhile
+				f.open++
+				s.behind = append(s.behind, f)
+				w.queue.plan(s.busy, &catchingUp{s, f})
+			}
+		}
+	}
+}
+
+// catchingUp is when a server has executed all that it was behind because of a fault.
+type catchingUp struct {
+	server *server
+	fault  *fault
+}
+
+func (c *catchingUp) happen(*world) { c.server.caughtUp(c.fault) }
+
+// caughtUp notes that a server is no longer behind because of a fault.
+func (s *server) caughtUp(f *fault) {
+	if i := slices.Index(s.behind, f); i >= 0 {
+		s.behind = slices.Delete(s.behind, i, i+1)
+		f.open--
+		f.actsUntil(s.world, s.world.Now)
 	}
 }
 
@@ -80,15 +117,29 @@ func (a *aftermath) happen(w *world) {
 	for _, n := range f.nodes {
 		for server, since := range n.circuits {
 			if f.opened(server, since) { // and it is not closed again
-				f.result.UntilMicros = min(w.Now+w.settles, w.end)
+				f.actsUntil(w, w.Now)
 			}
 		}
+	}
+	if f.open > 0 || slices.ContainsFunc(f.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.links, func(c *connection) bool { return c.used && slices.Contains(c.killed, f) })
+	}) {
+		f.actsUntil(w, w.Now)
 	}
 	if w.Now < f.result.UntilMicros {
 		w.queue.plan(f.result.UntilMicros, a)
 		return
 	}
-	w.Faulty = slices.DeleteFunc(w.Faulty, func(other *result.Fault) bool { return other == &f.result })
+	w.Faulty = slices.DeleteFunc(slices.Clone(w.Faulty), func(other *result.Fault) bool { return other == &f.result })
+}
+
+// wake lets a fault act again whose effects were over: nobody has used a dead connection before.
+func (f *fault) wake(w *world) {
+	f.actsUntil(w, w.Now)
+	if !slices.Contains(w.Faulty, &f.result) {
+		w.Faulty = append(slices.Clip(w.Faulty), &f.result)
+		w.queue.plan(f.result.UntilMicros, (*aftermath)(f))
+	}
 }
 
 // opened reports whether the fault explains that a breaker of one of its nodes opened for a
@@ -106,7 +157,7 @@ func (n *node) closed(server string) {
 	w := n.world
 	for _, f := range w.faults {
 		if since, open := n.circuits[server]; open && slices.Contains(f.nodes, n) && f.opened(server, since) {
-			f.result.UntilMicros = max(f.result.UntilMicros, min(w.Now+w.settles, w.end))
+			f.actsUntil(w, w.Now)
 		}
 	}
 	delete(n.circuits, server)
@@ -152,7 +203,9 @@ func (f *fault) turn(w *world, on bool) error {
 			s.freeze(on)
 		}
 	case "dead": // until a call is given up
-		f.eachConnection(func(c *connection) { c.dead = c.dead || on })
+		if on {
+			f.eachConnection(func(c *connection) { c.killed = append(c.killed, f) })
+		}
 	case "eviction":
 		if on {
 			w.queue.plan(w.Now, (*eviction)(f))
@@ -268,7 +321,7 @@ func (healing) happen(w *world) {
 	}
 	for _, n := range w.nodes {
 		for _, c := range n.links {
-			c.dead = false
+			c.killed, c.used = nil, false
 		}
 	}
 }

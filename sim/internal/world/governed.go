@@ -202,7 +202,7 @@ func (w *world) decidedByPolicy(a *attempt, v *policy.Verdict, err error) {
 	for i := range v.Rules {
 		r := &v.Rules[i]
 		if v.Allowed && r.Enforced && r.Decided && r.Decision.Degraded {
-			w.AdmittedWithout(w.governed.slotOf(r.Limit.Name, r.Key, r.Limit.Algorithm), r.Cost, a.locally)
+			w.AdmittedWithout(a.try, w.governed.slotOf(r.Limit.Name, r.Key, r.Limit.Algorithm), r.Cost, a.locally)
 		}
 	}
 	e := w.event(kind, a)

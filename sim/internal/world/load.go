@@ -64,6 +64,19 @@ type attempt struct {
 	chargedAt int64
 
 	reservation *reservation // nil where its cost is its cost
+	try         *check.Try   // of this try; of all tries of a reservation with an ID
+}
+
+// begin begins a try.
+func (a *attempt) begin(immediate bool) {
+	switch identified := a.reservation.identified(); {
+	case identified && a.try != nil:
+	case immediate && !identified:
+		a.try = &a.load.world.immediate
+		a.try.Begin()
+	default:
+		a.try = new(check.Try)
+	}
 }
 
 func newLoad(w *world, number int) *load {
@@ -309,6 +322,7 @@ func (w *world) done(a *attempt, o answer) {
 		w.queue.plan(w.Now+wait, a)
 		return
 	}
+	w.Answered(a.try, false)
 	if again { // the end comes first
 		l.result.Waiting++
 		a.client.open--

@@ -11,9 +11,31 @@ import (
 // connection is the way between a node and a server.
 type connection struct {
 	requests, replies link
-	dead              bool // without notice
+	killed            []*fault // it is dead, without notice, because of them
+	used              bool     // a message was lost since
 	callers           timeouts[*group]
 	calls             timeouts[*call]
+}
+
+func (c *connection) dead() bool { return len(c.killed) > 0 }
+
+// revive lets a dead connection be made anew.
+func (c *connection) revive(w *world) {
+	for _, f := range c.killed {
+		c.outlive(f)
+		f.actsUntil(w, w.Now)
+	}
+	c.killed, c.used = nil, false
+}
+
+// outlive notes that the calls that are under way outlive a fault.
+func (c *connection) outlive(f *fault) {
+	for _, one := range c.calls.left() {
+		if call := one.item; !call.done {
+			f.open++
+			call.outlives = append(call.outlives, f)
+		}
+	}
 }
 
 // link is one direction of it.
@@ -41,10 +63,14 @@ func (l *link) send(message, duplicate action) {
 	if duplicate != nil {
 		again = l.repeat.chosen(l.server)
 	}
-	if l.of.dead {
+	if l.of.dead() {
+		l.of.used = true
+		for _, f := range l.of.killed {
+			f.wake(w)
+		}
 		w.Goals[check.ConnectionDead]++
 	}
-	if l.of.dead || l.cut > 0 || lost != nil {
+	if l.of.dead() || l.cut > 0 || lost != nil {
 		w.noteCall(check.Lost, l.node, 0)
 		if duplicate == nil {
 			w.Goals[check.ReplyLost]++

@@ -11,6 +11,7 @@ import (
 	"github.com/weirgo/weir/sim/internal/model"
 	"github.com/weirgo/weir/sim/internal/random"
 	"github.com/weirgo/weir/sim/internal/traffic"
+	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
 	memorystore "github.com/weirgo/weir/store/memory"
 )
@@ -50,6 +51,9 @@ func newNode(w *world, index int, settings scenario.Nodes) (*node, error) {
 	draw := w.streams.Stream(name + "/clock")
 	skew := micros(settings.Skew)
 	n.clock = clock{epoch: w.Epoch, off: draw.Uniform(-skew, skew), drift: draw.Uniform(-settings.Drift, settings.Drift)}
+	if w.ClocksDiffer || w.ClocksDrift {
+		w.clocks = append(w.clocks, result.Clock{AheadMicros: n.clock.off, DriftMicros: n.clock.drift})
+	}
 	delay := traffic.NewDelay(w.scenario.Network.Delay)
 	back := delay
 	if w.scenario.Network.Reply != nil {
@@ -138,7 +142,7 @@ func (n *node) crash() error {
 			g.leave(n.world.trueInstant(), err)
 		}
 		for _, c := range link.calls.drain() {
-			c.done = true
+			c.end()
 		}
 	}
 	n.world.Crashes++
@@ -186,7 +190,8 @@ func (n *node) immediate() bool {
 // ask starts an attempt.
 func (n *node) ask(a *attempt) {
 	a.node = n
-	if !n.immediate() {
+	immediate := n.immediate()
+	if a.begin(immediate); !immediate {
 		n.world.start(a)
 		return
 	}
@@ -238,7 +243,7 @@ func (n *node) receive(c *call) {
 		w.Goals[check.LateReply]++
 		return
 	}
-	c.done = true
+	c.end()
 	n.batcher.Done(&c.Call, true)
 	for _, b := range c.Groups {
 		g := b.Value
@@ -270,8 +275,8 @@ func (n *node) expireCaller(g *group) {
 
 // expireCall gives up a call that was not answered.
 func (n *node) expireCall(c *call) {
-	c.done = true
-	n.links[c.server.index].dead = false // the client trusts no connection of that age
+	c.end()
+	n.links[c.server.index].revive(n.world) // the client trusts no connection of that age
 	n.world.Goals[check.CallGivenUp]++
 	n.batcher.Done(&c.Call, false)
 	for _, b := range c.Groups {

@@ -50,11 +50,15 @@ func (r *remote) apply(once *store.Once, ops []store.Op) (at algorithm.Instant, 
 		a.asked += len(ops)
 	}
 	reserved := w.reserved()
+	var try *check.Try
+	if a := w.current(); a != nil { // not a sweep of leases
+		try = a.try
+	}
 	if c == nil {
-		g := &group{ops: ops, once: once, slots: slots, reserved: reserved}
+		g := &group{ops: ops, once: once, slots: slots, reserved: reserved, try: try}
 		return w.serverOf(slots).decide(n.index, n.clock.read(w.Now), g)
 	}
-	g := &group{ops: slices.Clone(ops), once: once, slots: slots, reserved: reserved, coroutine: c}
+	g := &group{ops: slices.Clone(ops), once: once, slots: slots, reserved: reserved, coroutine: c, try: try}
 	n.enqueue(g)
 	for !g.answered {
 		if err := c.wait(); err != nil {

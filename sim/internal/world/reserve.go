@@ -109,6 +109,9 @@ func (w *world) reserve(a *attempt) {
 	a.reservation = r
 }
 
+// identified reports whether a request is a reservation whose repeats have one ID.
+func (r *reservation) identified() bool { return r != nil && !r.reserving.WithoutIDs }
+
 // known is the reservation as the checker knows it; nil for none.
 func (r *reservation) known() *check.Reserved {
 	if r == nil {

@@ -17,7 +17,7 @@ func (w *world) result() *result.Result {
 	r := &result.Result{
 		Scenario: s.Name, About: s.About, Seed: s.Seed, Limit: w.label,
 		DurationMicros: w.end, EndMicros: w.Now,
-		Series: w.series.Series, RetryAfter: w.Retries, Failure: w.Failure,
+		Clocks: w.clocks, Series: w.series.Series, RetryAfter: w.Retries, Failure: w.Failure,
 		Fairness: w.fairness.result(w.order),
 		Waits:    w.waits.buckets(), Wait: w.waits.percentiles(),
 	}

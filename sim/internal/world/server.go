@@ -37,6 +37,7 @@ type server struct {
 	frozen  int      // faults that freeze it
 	held    []action // what it is to do when it is no longer frozen
 	life    int      // counts the faults that broke its connections
+	behind  []*fault // because of which it executes what came earlier
 	sweeps  bool
 	result  result.Counts
 
@@ -199,6 +200,9 @@ func (s *server) receiveAgain(c *call) {
 		}
 		// The answer is the answer to the first; an error means that nothing was charged.
 		again := &group{ops: ops, once: g.once, slots: g.slots, reserved: g.reserved}
+		if g.once != nil { // whichever comes first is charged
+			again.try = g.try
+		}
 		at, committed, err := s.decide(c.node.index, c.instant, again)
 		if err == nil && committed && !again.remembered {
 			undelivered(ops, g.slots, at, w.trueInstant())
@@ -212,6 +216,9 @@ func (s *server) stop() {
 	s.down++
 	s.life++
 	s.busy = s.world.Now
+	for len(s.behind) > 0 {
+		s.caughtUp(s.behind[0])
+	}
 }
 
 // execute decides the groups of a call one after the other, at one instant.
@@ -253,7 +260,7 @@ func (s *server) decide(node int32, sent int64, g *group) (at algorithm.Instant,
 		return 0, false, err
 	}
 	s.world.Verify(&check.Decision{
-		Node: node, Given: instant, At: int64(at), Ops: g.ops, Slots: g.slots, Committed: committed, Reserved: g.reserved.known(),
+		Node: node, Given: instant, At: int64(at), Ops: g.ops, Slots: g.slots, Committed: committed, Reserved: g.reserved.known(), Try: g.awaited(),
 	})
 	if committed && g.once != nil && takes(g.ops) {
 		s.remember(g, at)

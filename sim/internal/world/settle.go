@@ -23,6 +23,9 @@ func (w *world) settle(ctx context.Context) error {
 	if busy := len(w.coroutines) - len(w.idle); busy > 0 {
 		w.Fail(check.Liveness, "%d callers wait, and no message is on its way any more", busy)
 	}
+	if n := w.Unmeasured(); n > 0 && w.Failure == nil {
+		w.Fail(check.Liveness, "%d admissions are not measured, and no caller waits any more", n)
+	}
 	w.checkMissing()
 	w.checkHeld()
 	if err := w.checkReservations(ctx); err != nil {

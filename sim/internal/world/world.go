@@ -90,6 +90,7 @@ type world struct {
 	queue   queue
 
 	nodes   []*node
+	clocks  []result.Clock // of nodes at the start, where they differ
 	servers []*server
 	loads   []*load
 	faults  []*fault
@@ -115,9 +116,10 @@ type world struct {
 	coroutines []*coroutine
 	idle       []*coroutine
 	running    *coroutine
-	asking     *attempt // where no coroutine runs
-	peeked     *server  // at the end
-	apart      bool     // faults of some servers do not happen
+	asking     *attempt  // where no coroutine runs
+	immediate  check.Try // of asking
+	peeked     *server   // at the end
+	apart      bool      // faults of some servers do not happen
 	over       bool
 	broken     error
 
