@@ -105,7 +105,7 @@ func (s *Simulation) Document() *Document {
 	d.add(s.figures()...)
 	d.add(section{
 		Title: "In numbers", Quiet: true,
-		Tables: filled(rulesTable(s.Results[0].Policy), listsTable(s.Results[0].Policy), callers(s.Results), limitTable(limits), trafficTable(s.Results), reservedTable(s.Results), serverTable(s.Results), faultTable(s.Results), traceTable(s.Results[0])),
+		Tables: filled(rulesTable(s.Results[0].Policy), listsTable(s.Results[0].Policy), callers(s.Results), limitTable(limits), trafficTable(s.Results), reservedTable(s.Results), serverTable(s.Results), s.faultTable(), traceTable(s.Results[0])),
 	}, s.text(), more(s.Results))
 	return d
 }

@@ -117,17 +117,30 @@ func (s *Simulation) excess(l limitOf) answer {
 	w := &l.Worst
 	window, units, limit := Duration(w.WindowMicros), Count(w.Units, l.unit()), Digits(w.LimitUnits)
 	passed := fmt.Sprintf("%s: %s passed within %s at a limit of %s", l.label(), units, window, limit)
-	why, less := "", ""
+	over := l.over(l.OverUnits)
+	var most cause
+	less := ""
 	if l.OverUnits > 0 || w.Units > w.BoundUnits {
-		why, less = s.why(l)
+		most = s.cause(l, l.OverMicros, l.OverMicros)
+		less = s.less(l, most)
 	}
 	switch {
 	case w.Units > w.BoundUnits:
-		return answer{l.level(), fmt.Sprintf("%s: %s of the key %s passed in the %s before %s, at a limit of %s and at most %s without faults: %s. Over-admitted: %s, by %s.%s",
-			l.label(), units, Quoted(w.Key), window, Duration(w.AtMicros), limit, Digits(w.BoundUnits), why, l.over(l.OverUnits), Duration(l.OverMicros), less)}
+		worst := s.cause(l, w.AtMicros-w.WindowMicros, w.AtMicros)
+		if l.OverUnits > 0 && l.OverKey != w.Key {
+			over += " for the key " + Quoted(l.OverKey)
+		}
+		if l.OverUnits > 0 {
+			over += ", by " + Duration(l.OverMicros)
+		}
+		if l.OverUnits > 0 && !slices.Equal(most.faults, worst.faults) {
+			over += ": " + most.text
+		}
+		return answer{l.level(), fmt.Sprintf("%s: %s of the key %s passed in the %s before %s, at a limit of %s and at most %s without faults: %s. Over-admitted: %s.%s",
+			l.label(), units, Quoted(w.Key), window, Duration(w.AtMicros), limit, Digits(w.BoundUnits), worst.text, over, less)}
 	case l.OverUnits > 0: // in intervals of other lengths: no fault explains the worst window
-		return answer{l.level(), fmt.Sprintf("%s: over-admitted %s, by %s: %s. No window of %s had more than %s of one key, as this algorithm allows at a limit of %s.%s",
-			l.label(), l.over(l.OverUnits), Duration(l.OverMicros), why, window, units, limit, less)}
+		return answer{l.level(), fmt.Sprintf("%s: over-admitted %s for the key %s, by %s: %s. No window of %s had more than %s of one key, as this algorithm allows at a limit of %s.%s",
+			l.label(), over, Quoted(l.OverKey), Duration(l.OverMicros), most.text, window, units, limit, less)}
 	case w.Units > w.LimitUnits:
 		return answer{levelNote, fmt.Sprintf("%s: as this algorithm allows, which is up to %s.", passed, Digits(w.BoundUnits))}
 	}
@@ -137,7 +150,7 @@ func (s *Simulation) excess(l limitOf) answer {
 // lost says what callers were denied or never told, and why.
 func (s *Simulation) lost(r *result.Result) (all []answer) {
 	if n := r.Totals.Errors + r.Totals.Unknown; n > 0 {
-		reasons := s.faults(r, func(f *result.Fault) int64 {
+		reasons := s.faults(r, func(_ int, f *result.Fault) int64 {
 			if f.Kind == "eviction" || f.Kind == "clock" || f.Kind == "duplication" { // which keep no answer away
 				return 0
 			}
@@ -155,8 +168,8 @@ func (s *Simulation) lost(r *result.Result) (all []answer) {
 		}
 	}
 	if denied > 0 {
-		reasons := s.faults(r, func(f *result.Fault) int64 { return f.FalseDenials }, true)
-		all = append(all, answer{level, fmt.Sprintf("%s: %s denied within the limit: %s.", Quoted(r.Limit), Count(denied, "attempt"), because(append(reasons, s.clocks()...)))})
+		reasons := s.faults(r, func(_ int, f *result.Fault) int64 { return f.FalseDenials }, true)
+		all = append(all, answer{level, fmt.Sprintf("%s: %s denied within the limit: %s.", Quoted(r.Limit), Count(denied, "attempt"), because(append(reasons, s.clocks(r)...)))})
 	}
 	return all
 }

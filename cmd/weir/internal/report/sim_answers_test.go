@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weirgo/weir/sim"
+	"github.com/weirgo/weir/sim/result"
 	"github.com/weirgo/weir/sim/scenario"
 )
 
@@ -107,18 +108,23 @@ func TestAnswersSayWhenAndWhy(t *testing.T) {
 	for text, want := range map[string]string{
 		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 5s, for: 3s}]": "gcra: 20 requests of the key key-3 passed in the 1 s before 7.724198 s, at a limit of 5 and at most 9 without faults: " +
 			"at 5 s the store failed for 3 s, and on_failure is local (112 decisions for all keys), so each of 3 nodes decided alone, with the whole limit. Over-admitted: 25 beyond rate and burst, by 9.195861 s.",
-		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: partition, at: 5s, for: 3s, nodes: [0, 2]}]": "at 5 s 2 nodes were cut off from the store for 3 s, and on_failure is local (",
-		"nodes: {count: 3, on_failure: local, breaker: true}\nfaults: [{kind: down, at: 5s, for: 5s}]":      "alone, with the whole limit, until breakers had closed. Over-admitted: ",
-		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]":                           "at 5 s the nodes were cut off from the store for 3 s, and on_failure is open (110 decisions for all keys). Over-admitted: ",
-		"faults: [{kind: down, at: 5s, for: 3s}]":                                                           " attempts got no decision: at 5 s the store failed for 3 s, and on_failure is closed.",
-		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                                                "gcra: 150 attempts denied within the limit: the clocks of the nodes decide and differ.",
-		"faults: [{kind: clock, at: 5s, step: 30s}]":                                                        "gcra: over-admitted 4 beyond rate and burst, by 6.795356 s: at 5 s the clock of the server was moved by 30 s. No window of ",
-		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                                            "gcra: 32 attempts got no decision: at 5 s the store was down for 1 s and restarted without its data, and on_failure is closed.",
-		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                                          "at 5 s the store forgot states for 2 s, and 113 units of all keys were lost. Over-admitted: 6 in one window, by 6.985665 s.",
+		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: partition, at: 5s, for: 3s, nodes: [0, 2]}]":                                                 "at 5 s nodes 0, 2 were cut off from the store for 3 s, and on_failure is local (",
+		"nodes: {count: 3, on_failure: local, breaker: true}\nfaults: [{kind: down, at: 5s, for: 5s}]":                                                      "alone, with the whole limit, until breakers had closed. Over-admitted: ",
+		"nodes: {on_failure: open}\nfaults: [{kind: partition, at: 5s, for: 3s}]":                                                                           "at 5 s the node was cut off from the store for 3 s, and on_failure is open (110 decisions for all keys). Over-admitted: ",
+		"faults: [{kind: down, at: 5s, for: 3s}]":                                                                                                           " attempts got no decision: at 5 s the store failed for 3 s, and on_failure is closed.",
+		"nodes: {count: 3, skew: 5s}\nserver: {clock: node}":                                                                                                "gcra: 150 attempts denied within the limit: the clocks of the nodes decide, at the start node 0 4.47241 s behind, node 1 3.817181 s behind and node 2 4.181959 s ahead.",
+		"faults: [{kind: clock, at: 5s, step: 30s}]":                                                                                                        "gcra: over-admitted 4 beyond rate and burst for the key key-0, by 6.795356 s: at 5 s the clock of the server was moved forward by 30 s. No window of ",
+		"faults: [{kind: restart, at: 5s, for: 1s, data: lost}]":                                                                                            "gcra: 32 attempts got no decision: at 5 s the store was down for 1 s and restarted without its data, and on_failure is closed.",
+		"faults: [{kind: eviction, at: 5s, for: 2s, every: 50ms}]":                                                                                          "at 5 s the store forgot states for 2 s, and 113 units of all keys were lost. Over-admitted: 6 in one window, by 6.985665 s.",
+		"nodes: {count: 3, on_failure: local}\nfaults: [{kind: down, at: 4s, for: 1s}, {kind: partition, at: 9s, for: 4s, nodes: [1], direction: replies}]": " without faults: at 9 s node 1 was cut off from the store for 4 s, for replies alone, and on_failure is local (",
+		"nodes: {count: 3}\nfaults: [{kind: crash, at: 5s, for: 2s}, {kind: loss, at: 9s, for: 1s, rate: 40%, nodes: [1]}]":                                 " attempts got no decision: at 5 s all 3 nodes crashed for 2 s and lost their local states (",
+		"nodes: {count: 3}\nfaults: [{kind: loss, at: 9s, for: 1s, rate: 40%, nodes: [1]}]":                                                                 " attempts got no decision: at 9 s 40.0 % of messages of node 1 got lost for 1 s, and",
+		"nodes: {count: 9, skew: 5s}\nserver: {clock: node}":                                                                                                " ahead, with the others in between.",
+		"faults: [{kind: clock, at: 2s, for: 9s, drift: -50000, step: -1s}]":                                                                                "the clock of the server was moved back by 1 s and slow by 50 ms a second for 9 s.",
 		// What lets nobody through is no reason, and each fault has its part.
 		"faults: [{kind: down, at: 4s, for: 1s}, {kind: failover, at: 8s, for: 1ms}]\nserver: {lag: 2s}":                                                                                                                                                               " without faults: at 8 s the store was down for 1 ms and failed over without its last writes, and 20 units of all keys were lost. Over-admitted: ",
 		"faults: [{kind: down, at: 4s, for: 1s}, {kind: down, at: 8s, for: 1s}, {kind: loss, at: 12s, for: 3s, rate: 50%}]":                                                                                                                                            " attempts got no decision: at 4 s and 8 s the store failed for 1 s (",
-		"nodes: {count: 2}\nfaults: [{kind: down, at: 9s, for: 1s}, {kind: partition, at: 4s, for: 1s, nodes: [1]}, {kind: down, at: 12s, for: 500ms}, {kind: clock, at: 1s, step: 1s}, {kind: restart, at: 16s, for: 2s}, {kind: slow, at: 14s, for: 1s, delay: 1s}]": " attempts got no decision: at 9 s the store failed for 1 s (43), and at 14 s the store was slow for 1 s (138), and at 16 s the store was down for 2 s and restarted (82), and 2 other faults acted too, and on_failure is closed.",
+		"nodes: {count: 2}\nfaults: [{kind: down, at: 9s, for: 1s}, {kind: partition, at: 4s, for: 1s, nodes: [1]}, {kind: down, at: 12s, for: 500ms}, {kind: clock, at: 1s, step: 1s}, {kind: restart, at: 16s, for: 2s}, {kind: slow, at: 14s, for: 1s, delay: 1s}]": " attempts got no decision: at 9 s the store failed for 1 s (43), and at 14 s the store was slow for 1 s, by 1 s a call at a time-out of 100 ms (138), and at 16 s the store was down for 2 s and restarted (82), and 2 other faults acted too, and on_failure is closed.",
 		"nodes: {on_failure: open}\nfaults: [{kind: down, at: 4s, for: 1s}, {kind: down, at: 8s, for: 3s}]":                                                                                                                                                            ". Less was over-admitted when at 4 s the store failed for 1 s.",
 	} {
 		s := simulate(t, world+text)
@@ -156,5 +162,46 @@ func TestOnlyWhatIsMissedIsRed(t *testing.T) {
 				t.Errorf("%q: %+v, want nothing good", expect, a)
 			}
 		}
+	}
+}
+
+// TestANumberHasItsOwnCause: where the worst window and the largest excess are of different faults, or keys, each is
+// beside its own; and what is called less is less.
+func TestANumberHasItsOwnCause(t *testing.T) {
+	made := func(over, first, second int64) *Simulation {
+		ran, err := scenario.Parse(strings.NewReader(world + "nodes: {on_failure: open}\nfaults: [{kind: down, at: 2s, for: 1s}, {kind: freeze, at: 10s, for: 1s}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := result.Counts{Degraded: 5}
+		return &Simulation{Ran: ran, Results: []*result.Result{{
+			Limit: "gcra", Totals: result.Counts{Degraded: 10},
+			Limits: []result.Limit{{Name: "gcra", Spec: "gcra:5/1s", OverUnits: over, OverMicros: 11_000_000, OverKey: "b",
+				Worst: result.Worst{WindowMicros: 1_000_000, Units: 20, LimitUnits: 5, BoundUnits: 9, AtMicros: 3_000_000, Key: "a"}}},
+			Faults: []result.Fault{
+				{Kind: "down", FromMicros: 2_000_000, ToMicros: 3_000_000, UntilMicros: 4_000_000, Counts: counts, OverUnits: first},
+				{Kind: "freeze", FromMicros: 10_000_000, ToMicros: 11_000_000, UntilMicros: 12_000_000, Counts: counts, OverUnits: second},
+			},
+		}}}
+	}
+	const head = "gcra: 20 requests of the key a passed in the 1 s before 3 s, at a limit of 5 and at most 9 without faults: " +
+		"at 2 s the store failed for 1 s, and on_failure is open (5 decisions for all keys). " +
+		"Over-admitted: 30 beyond rate and burst for the key b, by 11 s: at 10 s the store stood still for 1 s, and on_failure is open (5 decisions for all keys)."
+	for _, c := range []struct {
+		first int64
+		want  string
+	}{
+		{11, head + " Less was over-admitted when at 2 s the store failed for 1 s."},
+		{30, head},
+	} {
+		s := made(30, c.first, 30)
+		if got := s.answers()[0].Text; got != c.want {
+			t.Errorf("%d in the other fault: %q, want %q", c.first, got, c.want)
+		}
+	}
+	leased := made(30, 0, 0)
+	leased.Ran.Nodes.Lease = &scenario.Lease{Units: 3}
+	if got := leased.answers()[0].Text; !strings.Contains(got, "units of a lease are used after they were charged") {
+		t.Errorf("%q does not name leases", got)
 	}
 }

@@ -42,7 +42,7 @@ func (s *Simulation) figures() []section {
 	}
 	for _, r := range s.Results {
 		if len(r.Series.Offered) > 0 {
-			times.Figures = append(times.Figures, figure{overTime(r, most), Quoted(r.Limit)})
+			times.Figures = append(times.Figures, figure{s.overTime(r, most), Quoted(r.Limit)})
 		}
 		for i := range r.Limits {
 			if l := (limitOf{&r.Limits[i], r}); len(l.Curve) > 1 {
@@ -97,7 +97,7 @@ func worstWindows(limits []limitOf) *chart.Chart {
 
 // overTime is what became of the attempts over time, with the faults behind. most is the
 // most of a bucket of all results, so that their pictures can be compared.
-func overTime(r *result.Result, most float64) *chart.Chart {
+func (sim *Simulation) overTime(r *result.Result, most float64) *chart.Chart {
 	s := &r.Series
 	lines := &chart.Lines{
 		X: chart.Axis{Label: "time since the start", Scale: chart.Durations}, Y: chart.Axis{Label: "attempts per second", Scale: chart.Numbers, Max: most},
@@ -125,7 +125,7 @@ func overTime(r *result.Result, most float64) *chart.Chart {
 	}
 	series("offered", chart.Soft, false, s.Offered)
 	for i, f := range inTime(r) {
-		lines.Bands = append(lines.Bands, chart.Band{Name: faultName(i, &f), From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
+		lines.Bands = append(lines.Bands, chart.Band{Name: sim.faultName(r, i), From: float64(f.FromMicros), To: float64(f.ToMicros), After: float64(f.UntilMicros)})
 	}
 	seconds := float64(s.BucketMicros) / 1e6
 	text := []string{

@@ -132,7 +132,7 @@ func TestSimAnswers(t *testing.T) {
 		"allowed": {allowed, []answer{
 			{levelNote, "gcra: 119 units passed within 1 s at a limit of 100: as this algorithm allows, which is up to 119."}, {levelGood, "No rule was violated."}}},
 		"an excess that is in no window": {spread, []answer{
-			{levelOver, "gcra: over-admitted 40 beyond rate and burst, by 31 s: at 30 s the store was down for 1 s and failed over without its last writes. No window of 1 s had more than 119 units of one key, as this algorithm allows at a limit of 100."},
+			{levelOver, "gcra: over-admitted 40 beyond rate and burst for the key key-1, by 31 s: at 30 s the store was down for 1 s and failed over without its last writes. No window of 1 s had more than 119 units of one key, as this algorithm allows at a limit of 100."},
 			{levelNote, "No rule was violated."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},

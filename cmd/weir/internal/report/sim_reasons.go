@@ -10,51 +10,68 @@ import (
 	"github.com/weirgo/weir/sim/scenario"
 )
 
-// why names what explains the excess of a limit: the faults that acted then, or else the
-// last before it, the failure mode, and the clocks. less says what other faults let through.
-func (s *Simulation) why(l limitOf) (reasons, less string) {
-	from, to := l.Worst.AtMicros-l.Worst.WindowMicros, l.Worst.AtMicros
-	if l.Worst.Units <= l.Worst.BoundUnits { // it adds up over several windows
-		from, to = l.OverMicros, l.OverMicros
+// cause is what explains an excess of a limit.
+type cause struct {
+	faults []int // that acted, as indexes
+	text   string
+}
+
+// cause names what explains the excess of a limit in a time: the faults that acted then, or else the last before it, the
+// failure mode, and the clocks.
+func (s *Simulation) cause(l limitOf, from, to int64) (c cause) {
+	r := l.of
+	last := int64(-1)
+	for i := range r.Faults {
+		f := &r.Faults[i]
+		if f.FromMicros <= to && f.UntilMicros >= from && s.explains(r, f) {
+			c.faults = append(c.faults, i)
+		}
+		if f.FromMicros <= to {
+			last = max(last, f.FromMicros)
+		}
 	}
-	acted := func(f *result.Fault) bool { return f.FromMicros <= to && f.UntilMicros >= from && s.explains(l.of, f) }
-	if !slices.ContainsFunc(l.of.Faults, func(f result.Fault) bool { return acted(&f) }) {
-		last := int64(-1)
-		for _, f := range l.of.Faults {
-			if f.FromMicros <= to {
-				last = max(last, f.FromMicros)
+	if c.faults == nil {
+		for i := range r.Faults {
+			if r.Faults[i].FromMicros == last {
+				c.faults = append(c.faults, i)
 			}
 		}
-		acted = func(f *result.Fault) bool { return f.FromMicros == last }
 	}
-	all := s.faults(l.of, func(f *result.Fault) int64 {
-		if acted(f) {
+	all := s.faults(r, func(i int, f *result.Fault) int64 {
+		if slices.Contains(c.faults, i) {
 			return 1 + f.Degraded + f.ForgottenUnits
 		}
 		return 0
 	}, false)
 	var lost int64
-	for i := range l.of.Faults {
-		if f := &l.of.Faults[i]; acted(f) {
-			lost = min(lost+f.ForgottenUnits, l.ForgottenUnits)
-		}
+	for _, i := range c.faults {
+		lost = min(lost+r.Faults[i].ForgottenUnits, l.ForgottenUnits)
 	}
 	if lost > 0 {
 		all = append(all, Count(lost, "unit")+" of all keys were lost")
 	}
-	if byMode := s.byMode(l.of, acted); byMode != "" {
+	if byMode := s.byMode(r, c.faults); byMode != "" {
 		all = append(all, byMode)
 	}
-	other := func(f *result.Fault) int64 {
-		if acted(f) || !s.explains(l.of, f) || len(l.of.Limits) > 1 { // of several it may be of another
+	if s.nodes().Lease != nil {
+		all = append(all, "units of a lease are used after they were charged")
+	}
+	c.text = because(append(all, s.clocks(r)...))
+	return c
+}
+
+// less says in which other faults less was over-admitted than the most, which a cause explains; "" for none.
+func (s *Simulation) less(l limitOf, most cause) string {
+	others := s.faults(l.of, func(i int, f *result.Fault) int64 {
+		if slices.Contains(most.faults, i) || !s.explains(l.of, f) || len(l.of.Limits) > 1 || f.OverUnits >= l.OverUnits { // of several limits it may be of another
 			return 0
 		}
 		return f.OverUnits
+	}, false)
+	if others == nil {
+		return ""
 	}
-	if others := s.faults(l.of, other, false); others != nil {
-		less = " Less was over-admitted when " + list(others) + "."
-	}
-	return because(append(all, s.clocks()...)), less
+	return " Less was over-admitted when " + list(others) + "."
 }
 
 // explains reports whether more can have been admitted because of a fault: states were lost,
@@ -75,13 +92,13 @@ func (s *Simulation) explains(r *result.Result, f *result.Fault) bool {
 
 // byMode says how many nodes decided without the server in the time of some faults, and how many
 // decisions they made; "" where none did.
-func (s *Simulation) byMode(r *result.Result, which func(f *result.Fault) bool) string {
+func (s *Simulation) byMode(r *result.Result, faults []int) string {
 	var decided int64
 	alone := map[int64]bool{}
 	nodes := s.nodes()
-	for i := range r.Faults {
+	for _, i := range faults {
 		f := &r.Faults[i]
-		if !which(f) || f.Degraded == 0 {
+		if f.Degraded == 0 {
 			continue
 		}
 		decided += f.Degraded
@@ -128,7 +145,7 @@ const mostReasons = 3
 // what it did, in the order of time. part returns the part of a fault, 0 for none. Of more than
 // mostReasons kinds those with the largest parts are named, and the others are counted. Where
 // showParts is set, and there are several, each text ends with its part.
-func (s *Simulation) faults(r *result.Result, part func(f *result.Fault) int64, showParts bool) (texts []string) {
+func (s *Simulation) faults(r *result.Result, part func(i int, f *result.Fault) int64, showParts bool) (texts []string) {
 	type group struct {
 		text  string
 		at    []string
@@ -138,7 +155,7 @@ func (s *Simulation) faults(r *result.Result, part func(f *result.Fault) int64, 
 	var groups []*group
 	for _, i := range byTime(r) {
 		f := &r.Faults[i]
-		n := part(f)
+		n := part(i, f)
 		if n == 0 {
 			continue
 		}
@@ -181,12 +198,37 @@ func list(all []string) string {
 	return all[0]
 }
 
-// clocks say that clocks differ which decide.
-func (s *Simulation) clocks() []string {
-	if nodes := s.nodes(); s.Ran != nil && s.Ran.Server.Clock == "node" && (nodes.Skew > 0 || nodes.Drift > 0) {
-		return []string{"the clocks of the nodes decide and differ"}
+// clocks say which clocks differ that decide, and by how much.
+func (s *Simulation) clocks(r *result.Result) []string {
+	if s.Ran == nil || s.Ran.Server.Clock != "node" || r.Clocks == nil {
+		return nil
 	}
-	return nil
+	var all []string
+	for _, i := range farthest(r.Clocks) {
+		off := r.Clocks[i].AheadMicros
+		way := "ahead"
+		if off < 0 {
+			off, way = -off, "behind"
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", node(int64(i)), Duration(off), way))
+	}
+	text := "the clocks of the nodes decide, at the start " + list(all)
+	if len(all) < len(r.Clocks) {
+		text += ", with the others in between"
+	}
+	return []string{text}
+}
+
+// farthest are the indexes of the clocks, or of those most behind and most ahead where there are more than mostReasons.
+func farthest(clocks []result.Clock) (indexes []int) {
+	for i := range clocks {
+		indexes = append(indexes, i)
+	}
+	if len(clocks) <= mostReasons {
+		return indexes
+	}
+	byOff := func(a, b int) int { return cmp.Compare(clocks[a].AheadMicros, clocks[b].AheadMicros) }
+	return []int{slices.MinFunc(indexes, byOff), slices.MaxFunc(indexes, byOff)}
 }
 
 // because joins reasons.
@@ -203,67 +245,4 @@ func (s *Simulation) nodes() scenario.Nodes {
 		return scenario.Complete(scenario.Nodes{})
 	}
 	return scenario.Complete(s.Ran.Nodes)
-}
-
-// faultTexts say what faults did; %s is for how long.
-var faultTexts = map[string]string{
-	"partition":   "the nodes were cut off from the store%s",
-	"loss":        "messages got lost%s",
-	"duplication": "requests arrived twice%s",
-	"reordering":  "messages overtook each other%s",
-	"slow":        "the store was slow%s",
-	"down":        "the store failed%s",
-	"restart":     "the store was down%s and restarted",
-	"failover":    "the store was down%s and failed over",
-	"eviction":    "the store forgot states%s",
-	"clock":       "the clock of %s was wrong",
-	"crash":       "the nodes crashed%s and lost their local states",
-	"freeze":      "the store stood still%s",
-	"dead":        "connections to the store died without notice",
-}
-
-// faultOf is a fault as the scenario has it.
-func (s *Simulation) faultOf(index int, f *result.Fault) scenario.Fault {
-	if s.Ran != nil && index < len(s.Ran.Faults) {
-		return s.Ran.Faults[index]
-	}
-	return scenario.Fault{Kind: f.Kind}
-}
-
-// fault says what a fault did.
-func (s *Simulation) fault(index int, f *result.Fault) string {
-	of := s.faultOf(index, f)
-	lasted := ""
-	if f.ToMicros > f.FromMicros {
-		lasted = " for " + Duration(f.ToMicros-f.FromMicros)
-	}
-	text, known := faultTexts[f.Kind]
-	switch {
-	case !known:
-		return "there was a fault of the kind " + f.Kind + lasted
-	case f.Kind == "clock" && of.Of == "nodes":
-		lasted = "a node"
-	case f.Kind == "clock":
-		lasted = "the server"
-	}
-	text = strings.Replace(text, "%s", lasted, 1)
-	if f.Kind == "clock" && of.Step != 0 {
-		text = fmt.Sprintf("the clock of %s was moved by %s", lasted, Duration(of.Step.Microseconds()))
-	}
-	if f.Kind == "restart" && of.Data == "lost" {
-		text += " without its data"
-	}
-	if f.Kind == "failover" && f.ForgottenUnits > 0 {
-		text += " without its last writes"
-	}
-	if len(of.Nodes) > 0 {
-		text = strings.Replace(text, "the nodes", Count(int64(len(of.Nodes)), "node"), 1)
-		if len(of.Nodes) == 1 {
-			text = strings.NewReplacer("were cut", "was cut", "lost their local states", "lost its local states").Replace(text)
-		}
-	}
-	if f.Servers != nil {
-		text = strings.NewReplacer("the store", servers(f.Servers), "the server", servers(f.Servers)).Replace(text)
-	}
-	return text
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weirgo/weir/sim/result"
 )
@@ -207,29 +206,9 @@ func serverTable(results []*result.Result) table {
 	return t
 }
 
-// faultName names the i-th fault.
-func faultName(i int, f *result.Fault) string {
-	name := strconv.Itoa(i+1) + " " + f.Kind
-	if f.Servers != nil {
-		name += " of " + servers(f.Servers)
-	}
-	return name
-}
-
-// servers names servers by their numbers.
-func servers(numbers []int64) string {
-	var names []string
-	for _, n := range numbers {
-		names = append(names, strconv.FormatInt(n, 10))
-	}
-	if len(names) == 1 {
-		return "server " + names[0]
-	}
-	return "servers " + strings.Join(names, ", ")
-}
-
 // faultTable is what happened in the time of each fault.
-func faultTable(results []*result.Result) table {
+func (s *Simulation) faultTable() table {
+	results := s.Results
 	t := table{Title: "Faults, until their effects were over", Head: []string{"fault", "limit", "from", "to", "acts until",
 		"attempts", "admitted", "denied", "by failure mode", "no decision", "over-admitted by then", "denied within the limit", "units lost"}}
 	for i := range results[0].Faults {
@@ -239,7 +218,7 @@ func faultTable(results []*result.Result) table {
 			if len(r.Limits) == 1 { // of several it is the most of any
 				over = limitOf{&r.Limits[0], r}.overCell(f.OverUnits)
 			}
-			t.Rows = append(t.Rows, []cell{word(faultName(i, &f)), word(Quoted(r.Limit)),
+			t.Rows = append(t.Rows, []cell{word(s.faultName(r, i)), word(Quoted(r.Limit)),
 				right(Duration(f.FromMicros)), right(Duration(f.ToMicros)), right(Duration(f.UntilMicros)),
 				number(f.Attempts), number(f.Admitted), number(f.Denied), number(f.Degraded), number(f.Errors + f.Unknown),
 				over, number(f.FalseDenials), number(f.ForgottenUnits)})
