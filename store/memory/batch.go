@@ -128,7 +128,9 @@ func (s *Store) keep(op *store.Op, b *batch, i int, at algorithm.Instant) {
 	hash, name := b.hashes[i]^b.ids[i].hash, b.ids[i].name
 	if rec := sh.table.find(hash, op.Key, name); rec != nil {
 		rec.state = b.after[i]
-		sh.renew(rec, hash, expiry(at, &op.Outcome))
+		if sh.renew(rec, hash, expiry(at, &op.Outcome)) {
+			sh.requeue(rec, hash, op.Key, name)
+		}
 		return
 	}
 	if !creates(op.Request) {

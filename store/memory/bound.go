@@ -111,9 +111,9 @@ func (b *bound) TakeFlat(ctx context.Context, key string, n int64, maxDelay time
 	sh.latest = at
 	step(l.inPlace, &rec.state, at, r, &o)
 	if !o.Allowed {
-		sh.denials.add(hash, rec)
-	} else if r.Cost > 0 {
-		sh.renew(rec, hash, expiry(at, &o))
+		sh.denials.add(hash, key, l.name, rec)
+	} else if r.Cost > 0 && sh.renew(rec, hash, expiry(at, &o)) {
+		sh.requeue(rec, hash, key, l.name)
 	}
 	sh.mu.Unlock()
 	return o.Allowed, o.Limit, o.Remaining, o.Debt, o.RetryAfter, o.ResetAfter, o.Delay, at, nil

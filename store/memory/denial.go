@@ -1,6 +1,7 @@
 package memorystore
 
 import (
+	"strings"
 	"sync/atomic"
 	"unique"
 
@@ -56,7 +57,7 @@ func (d *denials) find(hash uint64, key string, n unique.Handle[name]) *denial {
 }
 
 // add counts a denial of a slot that is held.
-func (d *denials) add(hash uint64, rec *record) {
+func (d *denials) add(hash uint64, key string, n unique.Handle[name], rec *record) {
 	place := placeOfDenial(hash)
 	d.used |= 1 << place
 	if d.hashes[place] != hash {
@@ -69,7 +70,7 @@ func (d *denials) add(hash uint64, rec *record) {
 	if rec.state.Words() == 0 {
 		return // fresh, or a log, whose memory is guarded by the lock
 	}
-	d.copies[place].Store(&denial{hash, rec.key(), rec.name, rec.state, rec.expiry})
+	d.copies[place].Store(&denial{hash, strings.Clone(key), n, rec.state, rec.expiry})
 }
 
 // changed removes the copy of a slot. It is small enough for the compiler to inline.

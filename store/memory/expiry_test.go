@@ -102,7 +102,7 @@ func TestOnlyAChangeRenewsTheExpiry(t *testing.T) {
 		id := s.identify("", a.Spec())
 		for i := range s.shards {
 			for number := range s.shards[i].table.used {
-				if r := s.shards[i].table.record(number); r.is("a") && r.name == id.name {
+				if r := s.shards[i].table.record(number); r.held() && s.shards[i].table.key(number) == "a" && s.shards[i].table.nameOf(number) == id.name {
 					return r.expiry
 				}
 			}

@@ -67,7 +67,7 @@ func (sh *shard) dropUntil(latest algorithm.Instant, dropped *int) (next algorit
 		if !found || first.expiry > latest {
 			return first.expiry, found
 		}
-		sh.drop(sh.table.record(first.number))
+		sh.drop(first.number)
 		*dropped++
 	}
 }
@@ -84,7 +84,7 @@ func (sh *shard) evict() bool {
 		return true
 	}
 	if found {
-		sh.drop(sh.table.record(first.number))
+		sh.drop(first.number)
 		sh.store.evicted.Add(1)
 	}
 	return found

@@ -65,7 +65,7 @@ func (b *bounded) mustHold(keys int, evicted int64) {
 			r := sh.table.record(number)
 			known := slices.ContainsFunc(sh.queue, func(e expiryOf) bool { return e.number == number && e.expiry <= r.expiry })
 			if r.held() && !known {
-				b.Fatalf("the queue does not know that %q expires at %v", r.key(), r.expiry)
+				b.Fatalf("the queue does not know that %q expires at %v", sh.table.key(number), r.expiry)
 			}
 		}
 	}

@@ -105,8 +105,8 @@ func (sh *shard) decide(ctx context.Context, hash uint64, key string, l *limit, 
 		rec.state = algorithm.State{}
 	}
 	o = sh.step(l, &rec.state, at, r)
-	if o.Allowed && r.Cost > 0 {
-		sh.renew(rec, hash, expiry(at, &o))
+	if o.Allowed && r.Cost > 0 && sh.renew(rec, hash, expiry(at, &o)) {
+		sh.requeue(rec, hash, key, l.name)
 	}
 	return o, at, false, nil
 }
@@ -144,15 +144,17 @@ func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algo
 }
 
 // renew sets the expiry of a record whose state has changed. It moves back but
-// where the parameters have changed; then the queue has it too late.
-func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) {
+// where the parameters have changed; then the queue has it too late, and requeue is to follow.
+func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) (requeue bool) {
 	sh.denials.changed(hash)
 	earlier := expiry < rec.expiry
 	rec.expiry = expiry
-	if earlier && sh.store.most > 0 {
-		_, place := sh.table.lookup(hash, rec.key(), rec.name)
-		sh.queue.add(&sh.table, sh.table.number(place), expiry)
-	}
+	return earlier && sh.store.most > 0
+}
+
+func (sh *shard) requeue(rec *record, hash uint64, key string, n unique.Handle[name]) {
+	_, place := sh.table.lookup(hash, key, n)
+	sh.queue.add(&sh.table, sh.table.number(place), rec.expiry)
 }
 
 // remove drops a slot and gives its room back. It reports whether the slot was held.

@@ -50,7 +50,7 @@ func (sh *shard) sweepFrom(from uint32, now algorithm.Instant) (dropped int, mor
 	}
 	for number := from; number < min(from+swept, sh.table.used); number++ {
 		if r := sh.table.record(number); r.held() && r.expiry <= now {
-			sh.drop(r)
+			sh.drop(number)
 			dropped++
 		}
 	}
@@ -65,14 +65,10 @@ func (sh *shard) sweepIDs(now algorithm.Instant) (dropped int) {
 }
 
 // drop removes a record that was found by other means than its key.
-func (sh *shard) drop(r *record) {
-	sh.remove(sh.store.hash(r), r.key(), r.name)
-}
-
-// hash is the hash of a record, as decide works it out from a key.
-func (s *Store) hash(r *record) uint64 {
-	n := r.name.Value()
-	return maphash.String(s.seed, r.key()) ^ s.nameHash(n)
+func (sh *shard) drop(number uint32) {
+	key, n := sh.table.key(number), sh.table.nameOf(number)
+	hash := maphash.String(sh.store.seed, key) ^ sh.store.nameHash(n.Value()) // as decide works it out
+	sh.remove(hash, key, n)
 }
 
 func (sh *shard) compact() {

@@ -2,69 +2,14 @@ package memorystore
 
 import (
 	"math/bits"
-	"strings"
 	"unique"
-
-	"github.com/weirgo/weir/algorithm"
-)
-
-// name is the part of a slot beside the key. Names are interned, so that a
-// record spends one word on its name and the garbage collector forgets names
-// that no record uses.
-type name struct{ limit, kind, identity string }
-
-// record is one slot, 96 bytes. Its key lies in it, unless it is long: with many keys a
-// decision is cache misses, and a key elsewhere is one more, which takes a fifth to a
-// quarter of a decision among 100,000 keys, and an object for the garbage collector.
-//
-//	go run ./bench -only 'memory/many/serial/.*/(floor|weir)'
-type record struct {
-	state  algorithm.State
-	expiry algorithm.Instant
-	name   unique.Handle[name]
-	long   *string // the key, where it does not fit into short
-	size   uint8   // of the key in short; longKey; 0: the record is free
-	short  [shortKey]byte
-}
-
-const (
-	shortKey = 39 // the longest key that lies in its record
-	longKey  = 255
 )
 
 // pageSize is how many records lie together. Pages never move, so a full one
-// wastes nothing when the table grows. A page of 48 KiB is a whole number of pages of the
-// allocator; one below 32 KiB would have a header, and waste a tenth.
+// wastes nothing when the table grows. A page of 32 KiB is a whole number of pages of the
+// allocator, so its records lie in one line of a cache each; a smaller one would have a header,
+// and waste a tenth.
 const pageSize = 512
-
-// held reports whether the record holds a slot.
-func (r *record) held() bool { return r.size != 0 }
-
-// is reports whether the record holds a slot of a key.
-func (r *record) is(key string) bool {
-	if len(key) > shortKey {
-		return r.long != nil && *r.long == key
-	}
-	return int(r.size) == len(key) && string(r.short[:len(key)]) == key
-}
-
-// setKey copies a key: it may be a part of a long line of which nothing else is needed.
-func (r *record) setKey(key string) {
-	if len(key) > shortKey {
-		long := strings.Clone(key)
-		r.long, r.size = &long, longKey
-		return
-	}
-	r.size = uint8(copy(r.short[:], key))
-}
-
-// key returns the key, of a record that is held. It may allocate.
-func (r *record) key() string {
-	if r.size == longKey {
-		return *r.long
-	}
-	return string(r.short[:r.size])
-}
 
 // table is a hash table of records. Go's map would do the same with half as
 // much memory again: it keeps half of its places empty, and each holds a whole
@@ -82,6 +27,9 @@ func (r *record) key() string {
 type table struct {
 	places []uint32
 	pages  [][]record
+	tails  [][]tail          // of the pages; nil where no key has one
+	long   map[uint32]string // the keys that are longer, by the numbers of their records
+	names  names
 	hashes []uint32 // of the records; read where places move
 	used   uint32   // records handed out so far, free ones included
 	free   uint32   // the first free record, plus one; linked through expiry
@@ -118,7 +66,13 @@ func (t *table) lookup(hash uint64, key string, n unique.Handle[name]) (*record,
 			return nil, at
 		}
 		if (p^h)&^mask == 0 {
-			if r := t.record(p&mask - 1); r.name == n && r.is(key) {
+			number := p&mask - 1
+			r := t.record(number)
+			if t.names.all[r.name()].name != n {
+				continue
+			}
+			if len(key) <= headSize && r.size() == len(key) && string(r.head[:len(key)]) == key ||
+				len(key) > headSize && t.isLong(number, key) {
 				return r, at
 			}
 		}
@@ -137,8 +91,8 @@ func (t *table) insert(hash uint64, key string, n unique.Handle[name]) (*record,
 	}
 	number := t.take()
 	r := t.record(number)
-	*r = record{name: n}
-	r.setKey(key)
+	*r = record{}
+	t.setKey(number, key, t.names.use(n))
 	t.hashes[number] = half(hash)
 	t.place(number)
 	t.count++
@@ -198,9 +152,7 @@ func (t *table) remove(hash uint64, key string, n unique.Handle[name]) bool {
 	if r == nil {
 		return false
 	}
-	number := t.number(at)
-	*r = record{expiry: algorithm.Instant(t.free)}
-	t.free = number + 1
+	t.clear(t.number(at))
 	t.close(at)
 	t.count--
 	return true
@@ -234,10 +186,10 @@ func (t *table) compacted() table {
 		return fresh
 	}
 	fresh.resize(1 << bits.Len(uint(max(7, t.count*8/7))))
-	for number, h := range t.hashes {
-		if from := t.record(uint32(number)); from.held() {
-			to, _ := fresh.insert(uint64(h)<<32, from.key(), from.name)
-			*to = *from
+	for number := range t.used {
+		if from := t.record(number); from.held() {
+			to, _ := fresh.insert(uint64(t.hashes[number])<<32, t.key(number), t.nameOf(number))
+			to.state, to.expiry = from.state, from.expiry
 		}
 	}
 	return fresh

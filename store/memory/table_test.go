@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"unique"
+	"unsafe"
 
 	"github.com/weirgo/weir/algorithm"
 	"pgregory.net/rapid"
@@ -36,6 +37,16 @@ func (m *tableModel) mustAgree() {
 		if r == nil || r.state.Word(0) != value {
 			m.Fatalf("%q: got %+v, want the value %d", s.key, r, value)
 		}
+	}
+	long, used := 0, map[unique.Handle[name]]bool{}
+	for s := range m.want {
+		used[s.name] = true
+		if len(s.key) > shortKey {
+			long++
+		}
+	}
+	if len(m.table.long) != long || len(m.table.names.numbers) != len(used) {
+		m.Fatalf("the table keeps %d long keys and %d names, for %d and %d", len(m.table.long), len(m.table.names.numbers), long, len(used))
 	}
 	filled := 0
 	for place, p := range m.table.places {
@@ -69,7 +80,7 @@ func TestTableIsAMap(t *testing.T) {
 		}
 		keys := rapid.IntRange(1, 400).Draw(t, "keys")
 		// Some keys lie in their record, and some do not fit into it.
-		head := strings.Repeat("k", rapid.SampledFrom([]int{0, shortKey - 3, shortKey - 2, shortKey - 1, shortKey, 300}).Draw(t, "head"))
+		head := strings.Repeat("k", rapid.SampledFrom([]int{0, headSize - 3, headSize - 2, headSize - 1, headSize, shortKey - 3, shortKey - 2, shortKey - 1, shortKey, 300}).Draw(t, "head"))
 		for step := range rapid.IntRange(1, 600).Draw(t, "steps") {
 			s := tableSlot{head + fmt.Sprint(rapid.IntRange(1, keys).Draw(t, "key")), rapid.SampledFrom(names).Draw(t, "name")}
 			hash := m.hash(s.key, s.name)
@@ -187,5 +198,50 @@ func TestTableCompactsWhatIsMostlyFree(t *testing.T) {
 	}
 	if none := (&table{}).compacted(); none.count != 0 || none.places != nil || none.pages != nil {
 		t.Errorf("an empty table becomes %+v", none)
+	}
+}
+
+// The name of a limit is forgotten with the last slot of the limit, and its number is used again.
+func TestTableForgetsNames(t *testing.T) {
+	var tab table
+	named := func(i int) unique.Handle[name] { return unique.Make(name{limit: fmt.Sprint(i)}) }
+	for i := range 100 {
+		for _, key := range []string{"a", "b"} {
+			tab.insert(uint64(i)<<40, key, named(i))
+		}
+		if i >= 3 {
+			for _, key := range []string{"a", "b"} {
+				if !tab.remove(uint64(i-3)<<40, key, named(i-3)) {
+					t.Fatalf("the slot of %q and the limit %d is gone", key, i-3)
+				}
+			}
+		}
+	}
+	if len(tab.names.all) != 4 || len(tab.names.numbers) != 3 {
+		t.Errorf("3 limits in use take %d numbers and %d names", len(tab.names.all), len(tab.names.numbers))
+	}
+	for i := range 3 {
+		if r := tab.find(uint64(97+i)<<40, "a", named(97+i)); r == nil {
+			t.Errorf("the limit %d is gone", 97+i)
+		}
+		if r := tab.find(uint64(97+i)<<40, "a", named(96)); r != nil {
+			t.Errorf("the limit 96 has the slot of the limit %d", 97+i)
+		}
+	}
+}
+
+// A record is a line of a cache, and full pages begin at one.
+func TestRecordIsALine(t *testing.T) {
+	if size := unsafe.Sizeof(record{}); size != 64 {
+		t.Errorf("a record takes %d bytes", size)
+	}
+	var tab table
+	for i := range 2 * pageSize {
+		tab.insert(uint64(i)<<32, fmt.Sprint(i), unique.Make(name{}))
+	}
+	for page := range tab.pages {
+		if at := uintptr(unsafe.Pointer(&tab.pages[page][0])); at%64 != 0 {
+			t.Errorf("page %d begins %d bytes after a line", page, at%64)
+		}
 	}
 }
