@@ -77,7 +77,7 @@ func TestMetricsCountWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("%s: %q, want %s", name, got, want)
 		}
 	}
-	if _, page := r.metricsPage(t, ""); strings.Contains(page, "4711") {
+	if _, page := r.metricsPage(t, ""); strings.Contains(page, "marked") {
 		t.Error("the page shows who asked")
 	}
 	replace(t, filepath.Join(folder, "policy.yaml"), "version: 7\n")

@@ -137,7 +137,7 @@ func TestThePageShowsTheNumbersOfMetrics(t *testing.T) {
 	if got := sum(`rate_limiter_requests_total\{algorithm="gubernator-window"[^}]*`); got != 5 {
 		t.Errorf("%v answers to gubernator's clients are counted, want 5", got)
 	}
-	if strings.Contains(metrics, "4711") {
+	if strings.Contains(metrics, "marked") {
 		t.Error("the metrics show who asked")
 	}
 	for rule, result := range map[string]string{"user": "denied", "trial": "shadow_denied"} {
@@ -148,7 +148,7 @@ func TestThePageShowsTheNumbersOfMetrics(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/ui/", "/ui/rules", "/ui/rule?id=user", "/ui/policy", "/ui/data", "/ui/explain"} {
-		if text := b.page(t, path); strings.Contains(text, "4711") {
+		if text := b.page(t, path); strings.Contains(text, "marked") {
 			t.Errorf("%s shows who asked", path)
 		}
 	}
@@ -190,7 +190,7 @@ func TestTheLogHasTheHashOfThePage(t *testing.T) {
 		if line == "" || strings.Contains(line, " key_hash="+shown[1]+" ") != hashed || strings.Contains(line, "key_hash") != hashed {
 			t.Errorf("%q: the page shows %s, the log says %s", settings, shown[1], line)
 		}
-		if strings.Contains(log.String(), "4711") {
+		if strings.Contains(log.String(), "marked") {
 			t.Errorf("%q: the log has the key", settings)
 		}
 	}
@@ -358,7 +358,7 @@ func TestThePageChangesNothingWithoutCallers(t *testing.T) {
 func TestExplanationsOfThePageAreOfTheTenant(t *testing.T) {
 	b := guarded(t)
 	answer, text := b.do(t, "POST", "/ui/explain", url.Values{"method": {"GET"}, "path": {"/"}, "attributes": {"user=marked-4711"}}, "Authorization", "Bearer token-reader")
-	if answer.StatusCode != http.StatusOK || !strings.Contains(text, "gcra:3/1h, from rule, costs 1") || strings.Contains(text, "4711") {
+	if answer.StatusCode != http.StatusOK || !strings.Contains(text, "gcra:3/1h, from rule, costs 1") || strings.Contains(text, "marked") {
 		t.Errorf("%d\n%s", answer.StatusCode, text)
 	}
 }

@@ -286,7 +286,7 @@ func TestResetsAreAudited(t *testing.T) {
 		t.Errorf("%+v, %v: want ten lines", page.Entries, err)
 	}
 	for _, e := range page.Entries {
-		if strings.Contains(fmt.Sprintf("%+v", e), "4711") {
+		if strings.Contains(fmt.Sprintf("%+v", e), "marked") {
 			t.Errorf("what was sent is in the audit: %+v", e)
 		}
 	}
