@@ -94,7 +94,6 @@ type told struct {
 	decided map[string][]result.Event // by what a decision and its answer have in common; not yet answered
 	all     map[string][]charge
 	charged int // by decisions
-	asked   int
 }
 
 func (c *told) event(e *result.Event) {
