@@ -69,8 +69,8 @@ type Stats struct {
 // again and again is denied without the lock, by a copy of its state: a shard keeps at
 // most 8, and makes at most one for 16 denials.
 //
-// A slot takes about 80 bytes; 32 more where its key has more than 20 bytes, and the bytes of
-// the key beside where it has more than 52. From 1 s after it has become fresh it
+// A slot takes about 80 bytes, and about 32 more where its key has more than 20 bytes. A key of
+// more than 52 bytes is an object of its own beside. From 1 s after it has become fresh it
 // is free to be dropped, which the sweeper does within SweepEvery. The sweeper
 // holds a lock for 128 slots at a time, and for longer, some ms at millions of
 // slots, only where most of a shard has become free and is given back.

@@ -24,9 +24,9 @@ type record struct {
 	head   [headSize]byte
 }
 
-// tail is what does not fit into a record of a key of up to shortKey bytes. The tails of a page
-// of records lie beside each other, too, where one of them has any: a look-up
-// reads them while it waits for the record. Longer keys are in a map.
+// tail has the bytes of a key behind the first headSize, where the key has at most shortKey bytes.
+// The tails of a page of records lie beside each other, too, where a record of the page has one: a
+// look-up reads the tail while it waits for the record. Longer keys are in a map.
 type tail [tailSize]byte
 
 const (
@@ -45,7 +45,8 @@ func (r *record) size() int { return int(r.packed & 255) }
 // name is the number of the name.
 func (r *record) name() uint32 { return r.packed >> 8 }
 
-// setKey copies a key: it may be a part of a long line of which nothing else is needed.
+// setKey sets the key and the number of the name of a record. It copies the key, which may be a part
+// of a long text of which nothing else is needed.
 func (t *table) setKey(number uint32, key string, n uint32) {
 	size := len(key)
 	switch r := t.record(number); {
@@ -64,8 +65,8 @@ func (t *table) setKey(number uint32, key string, n uint32) {
 	t.record(number).packed = n<<8 | uint32(size)
 }
 
-// isLong reports whether a record holds a slot of a key that has more than headSize bytes.
-func (t *table) isLong(number uint32, key string) bool {
+// hasLonger reports whether a record has a given key, which has more than headSize bytes.
+func (t *table) hasLonger(number uint32, key string) bool {
 	r := t.record(number)
 	if len(key) > shortKey {
 		return r.size() == longKey && t.long[number] == key
@@ -92,12 +93,12 @@ func (t *table) nameOf(number uint32) unique.Handle[name] {
 	return t.names.all[t.record(number).name()].name
 }
 
-// tail is of a record that has one.
+// tail returns the tail of a record that has one.
 func (t *table) tail(number uint32) *tail {
 	return &t.tails[number/pageSize][number%pageSize]
 }
 
-// newTail makes room for the tails of a page.
+// newTail returns the tail of a record. It makes room for the tails of the page where there is none.
 func (t *table) newTail(number uint32) *tail {
 	for uint32(len(t.tails)) <= number/pageSize {
 		t.tails = append(t.tails, nil)
@@ -134,11 +135,11 @@ type names struct {
 
 type nameUse struct {
 	name    unique.Handle[name]
-	records uint32 // which use it
+	records uint32 // that use it; of a free number, the next free one, plus one
 }
 
-// maxNames is how many numbers fit beside the size of a key. A store spreads its slots over 64
-// tables, so to reach it takes 10^9 limits that are in use, and more than 200 GB for their names.
+// maxNames is how many numbers fit into a record beside the size of the key. A store spreads its
+// slots over 64 tables, so reaching it takes 10^9 limits in use, whose names take more than 200 GB.
 const maxNames = 1 << 24
 
 // use returns the number of a name, for one more record.
@@ -170,7 +171,7 @@ func (u *names) add(n unique.Handle[name]) uint32 {
 	return number
 }
 
-// release is for a record that no longer uses a name.
+// release ends the use of a name by one record.
 func (u *names) release(number uint32) {
 	use := &u.all[number]
 	if use.records--; use.records == 0 {

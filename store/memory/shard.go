@@ -143,8 +143,9 @@ func (sh *shard) hold(hash uint64, key string, n unique.Handle[name], state algo
 	}
 }
 
-// renew sets the expiry of a record whose state has changed. It moves back but
-// where the parameters have changed; then the queue has it too late, and requeue is to follow.
+// renew sets the expiry of a record whose state has changed. The expiry moves to an earlier time
+// only where the parameters have changed; then the queue has it too late. renew reports whether
+// the caller must call requeue.
 func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) (requeue bool) {
 	sh.denials.changed(hash)
 	earlier := expiry < rec.expiry
@@ -152,6 +153,7 @@ func (sh *shard) renew(rec *record, hash uint64, expiry algorithm.Instant) (requ
 	return earlier && sh.store.most > 0
 }
 
+// requeue adds the new expiry of a record to the queue.
 func (sh *shard) requeue(rec *record, hash uint64, key string, n unique.Handle[name]) {
 	_, place := sh.table.lookup(hash, key, n)
 	sh.queue.add(&sh.table, sh.table.number(place), rec.expiry)

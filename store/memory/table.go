@@ -72,7 +72,7 @@ func (t *table) lookup(hash uint64, key string, n unique.Handle[name]) (*record,
 				continue
 			}
 			if len(key) <= headSize && r.size() == len(key) && string(r.head[:len(key)]) == key ||
-				len(key) > headSize && t.isLong(number, key) {
+				len(key) > headSize && t.hasLonger(number, key) {
 				return r, at
 			}
 		}
