@@ -39,10 +39,10 @@ type Batcher[T any] struct {
 	calls     uint64 // made so far
 }
 
-// Limits bound the calls of a Batcher. All are at least 1.
+// Limits bound the calls of a Batcher. All are at least 1, but Enough, which counts only after HoldBack.
 type Limits struct {
 	Groups, Keys int // in one call; a group alone may have more keys
-	Enough       int // groups of a call that none holds back
+	Enough       int // groups that leave together although a call holds back the next one
 	Queue        int // calls of one queue in flight
 	Node         int // calls of one node in flight, and as many that are abandoned
 	Abandoned    int // abandoned calls of a node that is not known
@@ -219,8 +219,8 @@ func (b *Batcher[T]) Leave(g *Group[T]) (inFlight, abandoned bool) {
 	return true, true
 }
 
-// HoldBack lets a call in flight, that somebody waits for, hold back the next one of its queue:
-// until it is done or abandoned, or LetGo.
+// HoldBack lets a call in flight hold back the next one of its queue: until the call is done or
+// abandoned, or until LetGo. It changes nothing where the call is done or abandoned already.
 func (b *Batcher[T]) HoldBack(c *Call[T]) {
 	if c.number == 0 || c.abandoned || c.holdsBack {
 		return
@@ -230,7 +230,7 @@ func (b *Batcher[T]) HoldBack(c *Call[T]) {
 	b.update(c.queue)
 }
 
-// LetGo ends HoldBack.
+// LetGo ends what HoldBack began; it changes nothing where the call holds nothing back.
 func (b *Batcher[T]) LetGo(c *Call[T]) {
 	if c.letGo() {
 		b.update(c.queue)
