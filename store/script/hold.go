@@ -3,33 +3,34 @@ package script
 import "time"
 
 // hold lets a call that callers of one slot share hold back the next one. The script decides the
-// callers of one slot together, in about the same time for any number of them, so one call of all costs
-// half of two calls of half of them each. Callers of many slots gain nothing: the server decides
-// for them one after the other, and can do so for some while others are sent.
+// callers of one slot together, in about the same time for any number of them, so one call with all
+// callers costs half of two calls with half of the callers each. Callers of many slots gain nothing: the
+// server decides for them one after the other, and can decide for some while others are sent.
 //
-// A call is held back for holdTime at most, and never behind a call of less than holdGroups.
+// A call holds back the next one for holdTime at most, and only if it has holdGroups or more.
 //
-// (Decisions a second on one key, with this and with more than one turn in yield beside without:
-// 64 callers 1.5 to 1.6 times as many, 16 callers 1.4 to 2 times, 256 callers 1.05 to 1.4 times, in
-// medians of 7 and 9 rounds in turns. The server takes 0.55 of its time for a decision of 64.)
+// (Decisions a second on one key, compared with neither hold nor more than one turn in yield: with
+// 64 callers 1.5 to 1.6 times as many, with 16 callers 1.4 to 2 times, with 256 callers 1.05 to 1.4
+// times, medians of 7 and 9 rounds in turns. With 64 callers the server takes 0.55 times as long for a
+// decision.)
 type hold struct {
 	dispatcher *dispatcher
-	coalesces  bool        // the last call that was shared had fewer slots than half of its groups
-	timer      *time.Timer // nil until a call has held back
-	set        bool
+	coalesces  bool        // the last shared call had fewer different requests than half of its groups
+	timer      *time.Timer // nil until a call has held back the next one
+	set        bool        // the timer will call fire
 }
 
 const (
-	// holdGroups is how many groups a call has at least that holds back the next one.
+	// holdGroups is the least number of groups of a call that holds back the next one.
 	holdGroups = 4
-	// holdUpTo is how many groups a call has at least that is not held back.
+	// holdUpTo is the number of groups that leave although a call holds them back.
 	holdUpTo = 64
-	// holdTime is how long it does so at most.
+	// holdTime is the longest time for which a call holds back the next one.
 	holdTime = time.Millisecond
 )
 
-// begin lets c hold back the next call, where that is of use. The caller holds mu of the
-// dispatcher, as of all that follow.
+// begin lets c hold back the next call, where that is of use. The caller of begin, end, arm and
+// stop holds the mutex of the dispatcher.
 func (h *hold) begin(c *call) {
 	if !h.coalesces || len(c.Groups) < holdGroups {
 		return
@@ -45,8 +46,8 @@ func (h *hold) end(c *call) {
 	}
 }
 
-// arm sets the timer, unless it is set. It is not stopped when a call comes back: so it is set
-// about once a holdTime, and not once a call.
+// arm sets the timer, unless it is set. The timer is not stopped when a call comes back, so that it
+// is set about once a holdTime, and not once a call.
 func (h *hold) arm(after time.Duration) {
 	switch {
 	case h.set:
@@ -66,7 +67,7 @@ func (h *hold) stop() {
 	}
 }
 
-// fire lets the calls go on that were held back for holdTime.
+// fire ends the holding back of calls that were sent holdTime ago, and sends what may leave then.
 func (h *hold) fire() {
 	d := h.dispatcher
 	d.mu.Lock()

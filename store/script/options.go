@@ -36,8 +36,9 @@ type Options struct {
 	// are the most. Applies and Peeks count apart, and never share a call. With
 	// sharing off there is no bound but that of the client library.
 	//
-	// A call that four callers of one slot or more share holds back the next one until it
-	// has come back, until 64 wait, or for 1 ms.
+	// Where callers ask one slot for the same, a call that four or more share holds back the
+	// next one until it has come back, until 64 callers wait (or Share, where that is less), or
+	// for 1 ms.
 	InFlight int
 
 	// Timeout bounds a call to the server, as the deadline of the context that
