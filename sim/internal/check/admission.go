@@ -19,7 +19,7 @@ type charged struct {
 	number int64
 }
 
-// Begin makes a Try new that has ended and that no call refers to any more.
+// Begin begins a Try, which may have been used before: then it has ended, and no call refers to it any more.
 func (t *Try) Begin() { t.ended, t.charges = false, t.charges[:0] }
 
 // admission is units that a caller may use once it is told to go on, or units that are given back.
@@ -29,7 +29,7 @@ type admission struct {
 	cost   int64
 	taken  int64 // instant at which units were taken that are given back; 0 for an admission
 	bound  int64 // how much excess is explained
-	anew   bool  // the model of the slot begins anew
+	anew   bool  // the model of the slot is fresh before it
 	faulty []*result.Fault
 	fate   fate
 }
@@ -43,8 +43,8 @@ const (
 	void               // its caller was told something else, or nothing
 )
 
-// admissions are those not measured yet, in the order of true time. The first is open: all that follow wait for it, so
-// that each slot is measured in that order.
+// admissions are the admissions that are not measured yet, in the order of true time. The first is open, and all that
+// follow wait for it, so that each slot is measured in that order.
 type admissions struct {
 	items []admission
 	first int
@@ -97,7 +97,7 @@ func (c *Checker) Unanswered(t *Try, slots []*Slot) {
 	c.measureAnswered()
 }
 
-// drop makes the charges void that a try has made to a slot.
+// drop makes the charges of a Try to a slot void.
 func (t *Try) drop(q *admissions, s *Slot) {
 	left := t.charges[:0]
 	for _, one := range t.charges {

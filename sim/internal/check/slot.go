@@ -83,7 +83,8 @@ type Slot struct {
 	charged                            bool
 
 	// answered is charged with what callers were told to use, in true time; nil before the first. It begins
-	// anew with the next admission where anew is set. unmeasured is how many it is still to be charged with.
+	// anew with the next admission where anew is set. unmeasured is the number of admissions that
+	// it is still to be charged with.
 	answered   model.Model
 	anew       bool
 	unmeasured int

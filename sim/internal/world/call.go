@@ -66,7 +66,7 @@ type call struct {
 	instant int64 // on the clock of the node, when it was sent
 	done    bool  // the node does not wait for it any more
 	refused bool
-	// outlives are faults that have ended while it was under way.
+	// outlives are the faults that have ended while it was under way.
 	outlives []*fault
 }
 

@@ -11,8 +11,8 @@ import (
 // connection is the way between a node and a server.
 type connection struct {
 	requests, replies link
-	killed            []*fault // it is dead, without notice, because of them
-	used              bool     // a message was lost since
+	killed            []*fault // the faults because of which it is dead, without notice
+	used              bool     // a message was lost since it is dead
 	callers           timeouts[*group]
 	calls             timeouts[*call]
 }
