@@ -13,7 +13,7 @@ import (
 // completionCommand is the command line of weir completion.
 type completionCommand struct {
 	Shell string   `arg:"" enum:"bash, fish, zsh" help:"bash, fish or zsh."`
-	Words []string `arg:"optional" name:"word" help:"What the script asks with: the words of a command line. What the last of them may be is written, in place of the script."`
+	Words []string `arg:"optional" name:"word" help:"The words of a command line, which the script passes on. Writes what the last word may be, and not the script."`
 }
 
 // Help is the long help, before the flags.

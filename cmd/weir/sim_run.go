@@ -134,15 +134,15 @@ func traceTo(out *output) func(*simresult.Event) error {
 	}
 }
 
-// lockstep finds the first event of each run on a server that is another one in memory, where the
-// same scenario runs beside it.
+// lockstep finds the first event of each run on a server that differs from the event of the same
+// run in memory, which goes on beside it, event by event.
 type lockstep struct {
 	next   func() (simresult.Event, bool)
 	memory simresult.Event // that is to be compared; its Number is 0 behind the last
 	runs   []report.Difference
 }
 
-// noEvent stands for an event that there is none of, since the run has ended.
+// noEvent is shown in place of an event where a run has ended.
 const noEvent = "(no event)"
 
 func newLockstep(next func() (simresult.Event, bool)) *lockstep {

@@ -151,7 +151,7 @@ func counts[T any](t *table, name string, all []T, of func(T) int64) {
 	row(t, name, all, func(one T) cell { return number(of(one)) })
 }
 
-// zero reports whether a row counts something, and says nothing anywhere.
+// zero reports whether a row has a name, and 0 in all other cells.
 func zero(cells []cell) bool {
 	return cells[0].Class == className && !slices.ContainsFunc(cells[1:], func(c cell) bool { return c.Class != classZero })
 }

@@ -45,22 +45,19 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	if !known {
 		return "there was a fault of the kind " + f.Kind + lasted
 	}
-	who, its, some := s.allNodes(), "their", ""
-	if s.nodes().Count == 1 {
-		its = "its"
-	}
+	who, ofWhom, one := s.allNodes(), "", s.nodes().Count == 1
 	if of.Nodes != nil {
-		who = nodes(of.Nodes)
-		some = " of " + who
-		if len(of.Nodes) == 1 {
-			its = "its"
-		}
+		who, one = nodes(of.Nodes), len(of.Nodes) == 1
+		ofWhom = " of " + who
+	}
+	was, its := " were", "their"
+	if one {
+		was, its = " was", "its"
 	}
 	clock := "the server"
 	if of.Of == "nodes" {
 		clock = who
 	}
-	was := map[string]string{"its": " was", "their": " were"}[its]
 	if f.Kind == "crash" {
 		was = ""
 	}
@@ -68,7 +65,7 @@ func (s *Simulation) fault(index int, f *result.Fault) string {
 	if of.Rate > 0 {
 		share = Percent(int64(of.Rate), 1_000_000) + " of "
 	}
-	text = strings.NewReplacer("{who}", who+was, "{its}", its, "{of}", some, "{clock}", clock, "{share}", share, "{for}", lasted,
+	text = strings.NewReplacer("{who}", who+was, "{its}", its, "{of}", ofWhom, "{clock}", clock, "{share}", share, "{for}", lasted,
 		"{by}", s.extent(&of, f)).Replace(text)
 	if f.Servers != nil {
 		text = strings.NewReplacer("the store", servers(f.Servers), "the server", servers(f.Servers)).Replace(text)

@@ -129,8 +129,8 @@ type series struct {
 	rows  []moment
 }
 
-// series returns the timeline in at most so many rows. It leaves the timeline as it is.
-func (t *timeline) series(rows int64) series {
+// series returns the timeline in at most a given number of rows. It leaves the timeline as it is.
+func (t *timeline) series(most int64) series {
 	if len(t.moments) == 0 {
 		return series{}
 	}
@@ -139,7 +139,7 @@ func (t *timeline) series(rows int64) series {
 	for _, m := range t.moments {
 		coarse.at(m.start).merge(m)
 	}
-	coarse.widen(rows)
+	coarse.widen(most)
 	return series{coarse.width, coarse.all()}
 }
 

@@ -5,7 +5,7 @@ import "bytes"
 // decoder decodes what a server has written of a field, and refuses what no server writes.
 type decoder func(field []byte) (text []byte, ok bool)
 
-// text is that of a cutter.
+// text implements cutter.
 func (d decoder) text(value []byte) (text []byte, fault string) {
 	text, ok := d(value)
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// hostOf returns the key of a client, one however a server or a proxy wrote it: an address in its usual form without brackets, port or
-// the IPv6 form of an IPv4 address, or a name in lower case without its port. "-" and "unix:", which servers write where there
-// is no address, are keys too. Anything else shows that this is not the field of the client, such as a list, a word with a
+// hostOf returns the key of a client, the same one however a server or a proxy wrote the client: an address in its usual form
+// without brackets, port or the IPv6 form of an IPv4 address, or a name in lower case without its port. "-" and "unix:", which
+// servers write where there is no address, are keys too. Anything else shows that this is not the field of the client, such as a list, a word with a
 // colon or control bytes.
 func hostOf(text string) (key []byte, fault string) {
 	if text == "unix:" {

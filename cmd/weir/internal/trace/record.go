@@ -29,7 +29,7 @@ func (p *parser) wantFields(o *Options) error {
 	return nil
 }
 
-// lacks reports whether a name is that of a part which lines of the format never have. A member may be in some lines of JSON.
+// lacks reports whether a name is the name of a part that no line of the format has. A member may be in some lines of JSON.
 func (f *format) lacks(name string) bool {
 	switch name {
 	case KeyHost:
