@@ -8,6 +8,7 @@ package memorystore
 import (
 	"context"
 	"hash/maphash"
+	"math/bits"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -237,6 +238,8 @@ func (s *Store) identify(limit string, spec algorithm.Spec) limitID {
 	return limitID{unique.Make(n), s.nameHash(n)}
 }
 
+// nameHash turns the hash of the name of a limit, or that of a key that is the same text would undo it: with
+// a limit for each tenant, all slots would have one hash.
 func (s *Store) nameHash(n name) uint64 {
-	return maphash.String(s.seed, n.limit) ^ maphash.String(s.seed, n.kind)<<1 ^ maphash.String(s.seed, n.identity)<<2
+	return bits.RotateLeft64(maphash.String(s.seed, n.limit), 17) ^ maphash.String(s.seed, n.kind)<<1 ^ maphash.String(s.seed, n.identity)<<2
 }
