@@ -141,6 +141,7 @@ func (d *dispatcher) done(c *call) *call {
 	d.live[c.place].place, d.live[last] = c.place, nil
 	d.live = d.live[:last]
 	next := d.next()
+	d.startAll()
 	d.mu.Unlock()
 	d.calls.Put(c)
 	d.inFlight.Done()
@@ -156,6 +157,14 @@ func (d *dispatcher) start(c *call) {
 		d.work <- c // there is room for what each parked goroutine takes
 	default:
 		go d.worker(c)
+	}
+}
+
+// startAll starts all calls that may leave now: a call that held back others may have held back
+// several, where groups have many keys. The caller holds mu.
+func (d *dispatcher) startAll() {
+	for c := d.next(); c != nil; c = d.next() {
+		d.start(c)
 	}
 }
 
@@ -276,7 +285,7 @@ func (d *dispatcher) leave(p *pending) (unsent bool) {
 		c.isWithdrawn = true
 	}
 	d.distrust(c, p)
-	d.start(d.next())
+	d.startAll()
 	return unsent
 }
 

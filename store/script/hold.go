@@ -81,7 +81,5 @@ func (h *hold) fire() {
 			h.arm(left)
 		}
 	}
-	for c := d.next(); c != nil; c = d.next() {
-		d.start(c)
-	}
+	d.startAll()
 }
