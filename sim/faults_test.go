@@ -107,7 +107,8 @@ func TestEachFaultHasItsEffect(t *testing.T) {
 		}},
 		{"local", "{kind: down, at: 5s, for: 2s}", "on_failure: local", func(r *result.Result) bool {
 			l := r.Limits[0] // two nodes with 10 + 2·20 units a key
-			return r.Totals.Errors == 0 && goalOf(r, check.BothAdmitted) > 0 && l.OverUnits > 30 && l.OverUnits <= 100
+			both := goalOf(r, check.BothAdmitted)
+			return r.Totals.Errors == 0 && 0 < both && both <= goalOf(r, check.FallbackAdmitted) && l.OverUnits > 30 && l.OverUnits <= 100
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,6 +223,8 @@ func TestAFaultActsUntilItsCallsAreOver(t *testing.T) {
 		"{kind: reordering, at: 5s, for: 2s, rate: 100%, delay: 10s}":                     17_000_000, // when its messages come at the latest
 		"{kind: crash, at: 5s, for: 2s, nodes: [1]}":                                      7_000_000,
 		"{kind: clock, at: 5s, step: 100ms}":                                              5_000_000,
+		"{kind: clock, at: 5s, step: -3s}":                                                8_000_000, // the clock shows 5 s again
+		"{kind: clock, at: 5s, for: 2s, step: -3s, drift: 1000}":                          10_000_000,
 	} {
 		s := parsed(t, quiet+"faults:\n  - "+fault+"\n")
 		s.Traffic[0].Start, s.Traffic[0].Count = 6900*time.Millisecond, 1
@@ -246,6 +249,20 @@ func TestAFaultActsUntilItsCallsAreOver(t *testing.T) {
 		}})[0]
 		if f := r.Faults[0]; f.Degraded != r.Totals.Degraded || last == 0 || last > f.UntilMicros-settles+100_000 { // the time-out of callers
 			t.Errorf("%s: it acts until %d, the last decision without the server was at %d; %d of %d are its own", fault, f.UntilMicros, last, f.Degraded, r.Totals.Degraded)
+		}
+	}
+}
+
+// TestAClockThatWentBackExplainsEveryFalseDenial: what was charged before the step counts for the length of the step longer.
+func TestAClockThatWentBackExplainsEveryFalseDenial(t *testing.T) {
+	for _, spec := range []string{"sliding-log:10/2s", "sliding-log:10/3s"} {
+		for seed := range uint64(5) {
+			s := parsed(t, strings.Replace(quiet, "100/1s", "20/1s", 1)+"faults:\n  - {kind: clock, at: 4s, step: -3s}\n")
+			s.Limits[0].Spec, s.Traffic[0].Retry, s.Seed = spec, scenario.Retries{}, seed
+			r := ran(t, s, nil)[0]
+			if all, own := r.Limits[0].FalseDenials, r.Faults[0].FalseDenials; all == 0 || own != all {
+				t.Errorf("%s, seed %d: %d of %d false denials are of the fault", spec, seed, own, all)
+			}
 		}
 	}
 }

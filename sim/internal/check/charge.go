@@ -91,17 +91,17 @@ func (c *Checker) explained(s *Slot, cost int64, without bool) (bound int64) {
 func (c *Checker) measure(s *Slot, cost int64, without bool) (bound int64) {
 	now := c.Epoch + c.Now
 	if s.trueTime.Fresh(now) {
-		s.trueForgotten, s.trueLosses, s.without = s.forgotten, s.losses, 0
+		s.trueForgotten, s.trueLosses, s.without, s.withServer = s.forgotten, s.losses, 0, false
 	}
 	if without {
 		s.without += cost
+		c.Goals[BothAdmitted] += One(s.withServer)
+	} else {
+		s.withServer = true
 	}
 	s.trueTime.Charge(now, cost)
 	units, _ := s.trueTime.Excess()
 	bound = s.trueForgotten + s.without + c.clockSlack(s, 1+s.trueLosses)
-	if s.without > 0 && s.charged {
-		c.Goals[BothAdmitted]++
-	}
 	if units > bound && c.Leased == nil { // units of a lease are used late: the rule leases says how much
 		c.Fail(TrueTime, "%d units more than the limit were admitted in true time, and %d are explained: %d lost, %d admitted without the server, clocks off by %d µs",
 			units, bound, s.trueForgotten, s.without, s.clock(c).spread())

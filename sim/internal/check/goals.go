@@ -102,7 +102,7 @@ var goalNames = [Goals]string{
 	BoundReached:     "excess reached the bound of the faults",
 	FalseDenial:      "false denial",
 	FallbackAdmitted: "failure mode admitted",
-	BothAdmitted:     "slot charged by the server and admitted without it",
+	BothAdmitted:     "server charged, then failure mode admitted",
 	Queued:           "leaky bucket made a caller wait",
 	Throttled:        "client held itself back",
 	GaveUp:           "caller gave up",

@@ -77,10 +77,11 @@ type Slot struct {
 
 	// trueTime is charged with what the server charged and what was admitted without it, in true time;
 	// nil where that cannot differ from model. trueForgotten and trueLosses are forgotten and losses
-	// for it, and without the units that failure modes admitted.
+	// for it, without the units that failure modes admitted, and withServer reports whether the server has
+	// charged it since it was fresh.
 	trueTime                           model.Model
 	trueForgotten, trueLosses, without int64
-	charged                            bool
+	withServer, charged                bool
 
 	// answered is charged with what callers were told to use, in true time; nil before the first. It begins
 	// anew with the next admission where anew is set. unmeasured is the number of admissions that
@@ -149,7 +150,7 @@ func (c *Checker) follow(s *Slot) {
 		c.start(s)
 		s.carried, s.lossy, s.forgotten, s.losses = true, false, 0, 0
 		s.retryAt, s.freshAt, s.fractions, s.denied = 0, 0, 0, false
-		s.trueForgotten, s.trueLosses, s.without = 0, 0, 0
+		s.trueForgotten, s.trueLosses, s.without, s.withServer = 0, 0, 0, false
 	}
 	state.last = s
 }

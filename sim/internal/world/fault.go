@@ -41,8 +41,11 @@ func newFault(w *world, index int) *fault {
 	}
 	f.result = result.Fault{Kind: f.Kind, Servers: f.Fault.Servers, FromMicros: from, ToMicros: to}
 	f.actsUntil(w, to)
-	if f.Kind == "reordering" {
+	switch f.Kind {
+	case "reordering":
 		f.actsUntil(w, to+micros(f.Delay)) // its last message
+	case "clock":
+		f.actsUntil(w, to-min(0, micros(f.Step))) // the clock shows again what it had shown: states are of that time
 	}
 	return f
 }
