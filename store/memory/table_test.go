@@ -3,6 +3,7 @@ package memorystore
 import (
 	"fmt"
 	"hash/maphash"
+	"strconv"
 	"strings"
 	"testing"
 	"unique"
@@ -232,6 +233,9 @@ func TestTableForgetsNames(t *testing.T) {
 
 // A record is a line of a cache, and full pages begin at one.
 func TestRecordIsALine(t *testing.T) {
+	if strconv.IntSize == 32 {
+		t.Skip("int has 32 bits: a record takes 60 bytes")
+	}
 	if size := unsafe.Sizeof(record{}); size != 64 {
 		t.Errorf("a record takes %d bytes", size)
 	}
