@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/weirgo/weir"
@@ -42,7 +41,8 @@ type reservations struct {
 	limiter *weir.Limiter
 	known   *weir.Limiter // is asked for the actual costs at the start
 	clock   *traceClock
-	pending []pending // in the order of their ends, then of their starts
+	pending pendingHeap
+	started int64
 	sum     report.Settlement
 	budgets []keyBudget // by the number of the key
 }
@@ -52,8 +52,9 @@ type keyBudget struct{ first, last, capacity int64 }
 
 // pending is an admitted request that has not ended.
 type pending struct {
-	event trace.Event
-	taken time.Time
+	event  trace.Event
+	taken  time.Time
+	number int64 // in the order of the starts
 }
 
 // newReservations takes the slots of a limit and of its copy with known costs.
@@ -92,13 +93,13 @@ func (r *reservations) start(ctx context.Context, e trace.Event) (weir.Decision,
 	if !d.Allowed {
 		return d, nil
 	}
-	p := pending{e, d.At}
-	if e.End == e.At {
-		return d, r.settle(ctx, p)
+	p := pending{e, d.At, r.started}
+	r.started++
+	if e.End > e.At {
+		heap.Push(&r.pending, p)
+		return d, nil
 	}
-	at, _ := slices.BinarySearchFunc(r.pending, e.End+1, func(p pending, end int64) int { return cmp.Compare(p.event.End, end) })
-	r.pending = slices.Insert(r.pending, at, p)
-	return d, nil
+	return d, r.settle(ctx, p)
 }
 
 // use notes when a key was in use.
@@ -113,8 +114,7 @@ func (r *reservations) use(e trace.Event, capacity int64) {
 // settleUntil settles all that ends at an instant or before, in the order of the ends.
 func (r *reservations) settleUntil(ctx context.Context, at int64) error {
 	for len(r.pending) > 0 && r.pending[0].event.End <= at {
-		p := r.pending[0]
-		r.pending = r.pending[1:]
+		p := heap.Pop(&r.pending).(pending)
 		r.clock.now = algorithm.Instant(p.event.End)
 		if err := r.settle(ctx, p); err != nil {
 			return err
@@ -183,4 +183,23 @@ func quotient(high, low, by uint64) int64 {
 	}
 	q, _ := bits.Div64(high, low, by)
 	return int64(min(q, math.MaxInt64))
+}
+
+// pendingHeap has the request that ends first at 0, of those that end together the one that started first. A sorted list would
+// move half of all that wait for each request.
+type pendingHeap []pending
+
+func (h pendingHeap) Len() int      { return len(h) }
+func (h pendingHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *pendingHeap) Push(p any)   { *h = append(*h, p.(pending)) }
+
+func (h pendingHeap) Less(i, j int) bool {
+	return h[i].event.End < h[j].event.End || h[i].event.End == h[j].event.End && h[i].number < h[j].number
+}
+
+func (h *pendingHeap) Pop() any {
+	last := len(*h) - 1
+	p := (*h)[last]
+	*h = (*h)[:last]
+	return p
 }
