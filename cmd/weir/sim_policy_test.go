@@ -86,7 +86,7 @@ func TestSimWithAPolicyThatAsksNoLimit(t *testing.T) {
 		write(t, "p.yaml", text)
 		for _, format := range []string{"svg", "png"} {
 			got := start("sim", "s.yaml", "--policy", "p.yaml", "--verbose", "--html", "page.html", "--plot", "plot."+format)
-			if got.status != exitOK || !strings.Contains(got.out, "No rule was violated.") || !strings.Contains(got.out, want) || strings.Contains(got.out, "what each limit let through") {
+			if got.status != exitOK || !strings.Contains(got.out, "No rule was violated") || !strings.Contains(got.out, want) || strings.Contains(got.out, "what each limit let through") {
 				t.Errorf("%s: status %d: %s%s", text, got.status, got.out, got.err)
 			}
 		}

@@ -70,6 +70,7 @@ type table struct {
 	Head  []string
 	Short []string // Head for a terminal, where it is another one
 	Rows  [][]cell
+	Notes []string // below it, what words of it mean
 	// BarHead and Bars are drawn behind the heading and each row in a terminal.
 	BarHead string
 	Bars    []string

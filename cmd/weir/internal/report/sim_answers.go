@@ -71,6 +71,7 @@ func (s *Simulation) answers() (all []answer) {
 	level := levelGood
 	if over != nil {
 		level = levelNote
+		text += ": the faults and settings of the scenario explain all of the above"
 	}
 	return append(all, answer{level, text + "."})
 }
@@ -139,8 +140,8 @@ func (s *Simulation) excess(l limitOf) answer {
 		return answer{l.level(), fmt.Sprintf("%s: %s of the key %s passed in the %s before %s, at a limit of %s and at most %s without faults: %s. Over-admitted: %s.%s",
 			l.label(), units, Quoted(w.Key), window, Duration(w.AtMicros), limit, Digits(w.BoundUnits), worst.text, over, less)}
 	case l.OverUnits > 0: // in intervals of other lengths: no fault explains the worst window
-		return answer{l.level(), fmt.Sprintf("%s: over-admitted %s for the key %s, by %s: %s. No window of %s had more than %s of one key, as this algorithm allows at a limit of %s.%s",
-			l.label(), over, Quoted(l.OverKey), Duration(l.OverMicros), most.text, window, units, limit, less)}
+		return answer{l.level(), fmt.Sprintf("%s: over-admitted %s for the key %s, by %s: %s. No window of %s had more than %s of one key, and %s allows up to %s.%s",
+			l.label(), over, Quoted(l.OverKey), Duration(l.OverMicros), most.text, window, units, Quoted(l.Spec), Digits(w.BoundUnits), less)}
 	case w.Units > w.LimitUnits:
 		return answer{levelNote, fmt.Sprintf("%s: as this algorithm allows, which is up to %s.", passed, Digits(w.BoundUnits))}
 	}

@@ -205,3 +205,50 @@ func TestANumberHasItsOwnCause(t *testing.T) {
 		t.Errorf("%q does not name leases", got)
 	}
 }
+
+// TestLostUnitsOfClocksThatVaryAreAtMostThose: where the clock that decides may go back, nobody knows what still counted.
+func TestLostUnitsOfClocksThatVaryAreAtMostThose(t *testing.T) {
+	const restart = "faults: [{kind: restart, at: 5s, for: 1ms, data: lost}"
+	for text, want := range map[string]string{
+		restart + "]": "without its data, and 17 units of all keys were lost.",
+		restart + ", {kind: clock, at: 15s, step: -1s}]": "without its data, and up to 20 units of all keys were lost.",
+		restart + "]\nserver: {clock: node}":             "without its data, and up to 20 units of all keys were lost.",
+	} {
+		s := simulate(t, world+text)
+		if !slices.ContainsFunc(s.answers(), func(a answer) bool { return strings.Contains(a.Text, want) }) {
+			t.Errorf("%s: nothing says %q: %+v", text, want, s.answers())
+		}
+	}
+}
+
+// TestTheReportSaysWhatItsWordsMean, where they are in it, and no word of repeats where nobody repeats.
+func TestTheReportSaysWhatItsWordsMean(t *testing.T) {
+	text := func(more string) string {
+		var b strings.Builder
+		if err := simulate(t, world+more).Document().WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const faults = "nodes: {on_failure: open}\nfaults: [{kind: down, at: 5s, for: 3s}, {kind: clock, at: 12s, step: -2s}]"
+	plain, faulty := text(""), text(faults)
+	for _, words := range []string{"faults explain up to", "denied within the limit", "acts until"} {
+		if note := "\n" + words + ": "; !strings.Contains(faulty, note) || strings.Contains(plain, note) {
+			t.Errorf("%q: want a note where there are faults, and only there:\n%s", words, faulty)
+		}
+	}
+	if repeated := text("nodes: {on_failure: closed}\nfaults: [{kind: down, at: 5s, for: 3s}]"); strings.Contains(repeated, "repeats per admission") {
+		t.Errorf("nobody repeats:\n%s", repeated)
+	}
+	var page strings.Builder
+	if err := simulate(t, world+faults).Document().WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), `<p class="note">`); n != 3 {
+		t.Errorf("the page has %d notes, want 3", n)
+	}
+	const ends = "An interval holds both of its ends: one of 1\u00a0s may hold 10 without faults, and a window of 1\u00a0s, which holds one end, 9."
+	if !strings.Contains(page.String(), ends) {
+		t.Errorf("the page does not say %q", ends)
+	}
+}

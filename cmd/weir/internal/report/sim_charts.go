@@ -160,12 +160,19 @@ func arrivalCurve(l limitOf) *chart.Chart {
 	text := fmt.Sprintf("Closest to the most without faults in %s: %s of %s.", Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
 	if above > 0 {
 		lines.Series = append(lines.Series, chart.Series{Name: "more than that", Colour: chart.Orange, Values: over, Above: true})
-		text = fmt.Sprintf("Above the most without faults at %d of %d lengths; most so in %s: %s of %s.", above, len(l.Curve), Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
+		text = fmt.Sprintf("Above the most without faults at %d of %d lengths; most so in %s: %s, and at most %s without faults.", above, len(l.Curve), Duration(tight.Micros), Digits(tight.Units), Digits(tight.BoundUnits))
+	}
+	w := &l.Worst
+	for _, p := range l.Curve {
+		if p.Micros == w.WindowMicros && p.BoundUnits > w.BoundUnits {
+			text += fmt.Sprintf(" An interval holds both of its ends: one of %s may hold %s without faults, and a window of %s, which holds one end, %s.",
+				Duration(p.Micros), Digits(p.BoundUnits), Duration(p.Micros), Digits(w.BoundUnits))
+		}
 	}
 	if l.CurveKeys < l.CurveOf || l.CurveLate > 0 {
 		text += fmt.Sprintf(" The curve is of %s of %s, the worst among them.", Digits(l.CurveKeys), Count(l.CurveOf, "key"))
 	}
-	if w := &l.Worst; w.WindowMicros > 0 {
+	if w.WindowMicros > 0 {
 		lines.Marks = []chart.Mark{{Name: "period " + Duration(w.WindowMicros), At: float64(w.WindowMicros), Upright: true}, {Name: "limit " + Digits(w.LimitUnits), At: float64(w.LimitUnits)}}
 	}
 	return &chart.Chart{Title: l.label(), Text: text, Lines: lines}

@@ -87,7 +87,7 @@ func TestSimPageShowsTheNumbers(t *testing.T) {
 		"Admitted: gcra 9,000 of 10,000 requests (90.0\u00a0%); fixed window 9,000 of 10,000 requests (90.0\u00a0%).",
 		"gcra 160 in 1\u00a0s, at a limit of 100; 119 is the most without faults",
 		`"name":"1 loss"`, `"name":"2 failover"`, `"name":"3 eviction"`,
-		"Above the most without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175 of 162.",
+		"Above the most without faults at 1 of 19 lengths; most so in 2.62144\u00a0s: 175, and at most 162 without faults.",
 		"gcra: wait of half none, of 99\u00a0% 12.3\u00a0ms",
 		"Jain&#39;s index is 0.912 over 50 keys",
 		// Numbered in the order of time, not of the scenario.
@@ -132,8 +132,8 @@ func TestSimAnswers(t *testing.T) {
 		"allowed": {allowed, []answer{
 			{levelNote, "gcra: 119 units passed within 1 s at a limit of 100: as this algorithm allows, which is up to 119."}, {levelGood, "No rule was violated."}}},
 		"an excess that is in no window": {spread, []answer{
-			{levelOver, "gcra: over-admitted 40 beyond rate and burst for the key key-1, by 31 s: at 30 s the store was down for 1 s and failed over without its last writes. No window of 1 s had more than 119 units of one key, as this algorithm allows at a limit of 100."},
-			{levelNote, "No rule was violated."}}},
+			{levelOver, "gcra: over-admitted 40 beyond rate and burst for the key key-1, by 31 s: at 30 s the store was down for 1 s and failed over without its last writes. No window of 1 s had more than 119 units of one key, and gcra:100/1s,burst=20 allows up to 119."},
+			{levelNote, "No rule was violated: the faults and settings of the scenario explain all of the above."}}},
 		"missed": {missed, []answer{
 			{levelBad, "1 expectation missed."},
 			{levelBad, "over_units of limit gcra is 40: expected at most 0."},

@@ -48,7 +48,11 @@ func (s *Simulation) cause(l limitOf, from, to int64) (c cause) {
 		lost = min(lost+r.Faults[i].ForgottenUnits, l.ForgottenUnits)
 	}
 	if lost > 0 {
-		all = append(all, Count(lost, "unit")+" of all keys were lost")
+		most := ""
+		if s.clocksVary(r) {
+			most = "up to "
+		}
+		all = append(all, most+Count(lost, "unit")+" of all keys were lost")
 	}
 	if byMode := s.byMode(r, c.faults); byMode != "" {
 		all = append(all, byMode)
@@ -217,6 +221,11 @@ func (s *Simulation) clocks(r *result.Result) []string {
 		text += ", with the others in between"
 	}
 	return []string{text}
+}
+
+// clocksVary reports whether clocks that decide may go back or differ: then lost units are as many as each state can hold.
+func (s *Simulation) clocksVary(r *result.Result) bool {
+	return s.Ran != nil && s.Ran.Server.Clock == "node" || slices.ContainsFunc(r.Faults, func(f result.Fault) bool { return f.Kind == "clock" })
 }
 
 // farthest are the indexes of the clocks, or of those most behind and most ahead where there are more than mostReasons.

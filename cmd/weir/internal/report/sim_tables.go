@@ -30,7 +30,9 @@ func callers(results []*result.Result) table {
 		counted("units admitted", func(c *result.Counts) int64 { return c.AdmittedUnits })
 	}
 	row(&t, "repeats per admission", results, func(r *result.Result) cell {
-		return right(ratio(r.Totals.Attempts-r.Totals.Arrivals, r.Totals.Admitted))
+		c := number(r.Totals.Attempts - r.Totals.Arrivals)
+		c.Text = ratio(r.Totals.Attempts-r.Totals.Arrivals, r.Totals.Admitted)
+		return c
 	})
 	row(&t, "wait of half", results, func(r *result.Result) cell { return right(waited(r, r.Wait.P50Micros)) })
 	row(&t, "wait of 99 %", results, func(r *result.Result) cell { return right(waited(r, r.Wait.P99Micros)) })
@@ -62,6 +64,15 @@ func limitTable(limits []limitOf) table {
 	counted("denied within the limit, units", func(l limitOf) int64 { return l.FalselyDeniedUnits })
 	counted("lost by the server, units", func(l limitOf) int64 { return l.ForgottenUnits })
 	row(&t, "keys of the curve", limits, curveKeys)
+	has := func(of func(limitOf) int64) bool {
+		return slices.ContainsFunc(limits, func(l limitOf) bool { return of(l) > 0 })
+	}
+	if has(func(l limitOf) int64 { return l.OverBoundUnits }) {
+		t.Notes = append(t.Notes, "faults explain up to: the most that lost states, failure modes and wrong clocks can over-admit")
+	}
+	if has(func(l limitOf) int64 { return l.FalseDenials }) {
+		t.Notes = append(t.Notes, "denied within the limit: with room, had clocks been right and lost answers charged nothing")
+	}
 	return t
 }
 
@@ -225,6 +236,9 @@ func (s *Simulation) faultTable() table {
 		}
 	}
 	t.dropZeroColumns()
+	if len(t.Rows) > 0 {
+		t.Notes = []string{"acts until: its effect on states is over; a row counts from \"from\" until then, of all keys"}
+	}
 	return t
 }
 
@@ -273,8 +287,8 @@ func more(results []*result.Result) section {
 	counts(&server, "keys charged", limits, func(l limitOf) int64 { return l.Keys })
 	waits := headed("How good RetryAfter was", results)
 	counts(&waits, "denied with a wait", results, func(r *result.Result) int64 { return r.RetryAfter.Denied })
-	counts(&waits, "kept, and admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
-	counts(&waits, "came back too early, and denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
+	counts(&waits, "requests of the key after it, admitted", results, func(r *result.Result) int64 { return r.RetryAfter.Kept })
+	counts(&waits, "requests of the key before its end, denied", results, func(r *result.Result) int64 { return r.RetryAfter.Early })
 	digests := table{Title: "Digests", Head: []string{"limit", "events", "their digest"}}
 	for _, r := range results {
 		digests.Rows = append(digests.Rows, []cell{word(Quoted(r.Limit)), number(r.Events), {r.Digest, classHash}})

@@ -151,5 +151,8 @@ func (w *textWriter) table(t *table) string {
 		line := strings.Join(append(append(cells, last...), bars[i]), "  ")
 		all.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	for _, note := range t.Notes {
+		all.WriteString(note + "\n")
+	}
 	return all.String()
 }
