@@ -98,9 +98,9 @@ type hostileState struct {
 }
 
 func TestHostileStoreIsAMap(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(3)
 	if race.Enabled || testing.Short() {
-		seeds = 2 // a run takes a second with the race detector
+		seeds = 1 // a run takes a second with the race detector
 	}
 	for seed := range seeds {
 		for _, most := range []int{0, 1 << 20, 300} {

@@ -20,7 +20,8 @@ import (
 // shared and calls that are not, with a clock of the caller and that of the server,
 // and looks at what lies on the server.
 func TestStoreConforms(t *testing.T) {
-	eachServer(t, nil, func(t *testing.T, server *servertest.Server) {
+	servertest.Each(t, nil, func(t *testing.T, server *servertest.Server) { // both with -short, too: a new kind of algorithm is tried so
+		t.Parallel()
 		w := dialWire(t, server)
 		for name, opts := range map[string]Options{"shared": {}, "not shared": {Share: 1}, "clock of the server": {}} {
 			if name != "shared" && testing.Short() {

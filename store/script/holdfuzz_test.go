@@ -53,7 +53,7 @@ func (l *lateClient) Do(ctx context.Context, c *Command) (string, error) {
 }
 
 func TestHoldHostile(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := uint64(30); seed < 40; seed++ { // a call that was not started was found with 38
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			var client Client = &lateClient{rnd: rand.New(rand.NewPCG(seed, 2))}
