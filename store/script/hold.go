@@ -9,10 +9,10 @@ import "time"
 //
 // A call holds back the next one for holdTime at most, and only if it has holdGroups or more.
 //
-// (Decisions a second on one key, compared with neither hold nor more than one turn in yield: with
-// 64 callers 1.5 to 1.6 times as many, with 16 callers 1.4 to 2 times, with 256 callers 1.05 to 1.4
-// times, medians of 7 and 9 rounds in turns. With 64 callers the server takes 0.55 times as long for a
-// decision.)
+// (Decisions a second on one key, compared with neither hold nor more than one turn in yield, while
+// other work kept the cores busy: with 64 callers 1.5 to 1.6 times as many, with 16 callers 1.4 to 2
+// times, with 256 callers 1.05 to 1.4 times, and the server takes 0.55 times as long for a decision of
+// 64. Without other work 64 and 256 callers gain a tenth or less.)
 type hold struct {
 	dispatcher *dispatcher
 	coalesces  bool        // the last shared call had fewer different requests than half of its groups
