@@ -93,7 +93,6 @@ traffic:
 type told struct {
 	decided map[string][]result.Event // by what a decision and its answer have in common; not yet answered
 	all     map[string][]charge
-	charged int // by decisions
 }
 
 func (c *told) event(e *result.Event) {
@@ -102,7 +101,6 @@ func (c *told) event(e *result.Event) {
 	case !e.Allowed:
 	case e.Kind == "decided":
 		c.decided[of] = append(c.decided[of], *e)
-		c.charged++
 	case e.Kind == "answered":
 		waiting := c.decided[of]
 		if len(waiting) == 0 {

@@ -14,6 +14,8 @@ import (
 	"github.com/weirgo/weir/store"
 )
 
+// lateClient answers after up to 3 ms, seldom after 5 s whatever its context says, and now and then with a panic, an error or
+// nothing until its deadline.
 type lateClient struct {
 	mu  sync.Mutex
 	rnd *rand.Rand
@@ -52,6 +54,8 @@ func (l *lateClient) Do(ctx context.Context, c *Command) (string, error) {
 	return "5" + strings.Repeat(";+", len(groups)), nil
 }
 
+// TestHoldHostile: whatever callers and the client do, no call that may leave waits for another event, no caller waits for ever,
+// and nothing is left in the end.
 func TestHoldHostile(t *testing.T) {
 	for seed := uint64(30); seed < 40; seed++ { // a call that was not started was found with 38
 		synctest.Test(t, func(t *testing.T) {
